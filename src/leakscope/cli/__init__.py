@@ -1,0 +1,42 @@
+"""The command line: one file per command, each with `prepare(parser)` and `run(options)`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from leakscope import __version__
+from leakscope.cli import doctor, report, run
+from leakscope.errors import LeakscopeError
+
+_COMMANDS = {"run": run, "report": report, "doctor": doctor}
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code."""
+    parser = argparse.ArgumentParser(
+        prog="leakscope",
+        description="Why does my training or inference job's memory keep growing?",
+    )
+    parser.add_argument("--version", action="version", version=f"leakscope {__version__}")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    for name, module in _COMMANDS.items():
+        summary = (module.__doc__ or "").partition("\n")[0]
+        child = commands.add_parser(
+            name, help=summary, description=module.__doc__, allow_abbrev=False
+        )
+        child.formatter_class = argparse.RawDescriptionHelpFormatter
+        module.prepare(child)
+    words = list(sys.argv[1:] if words is None else words)
+    program: list[str] = []
+    if words[:1] == ["run"]:
+        own, program = run.split_program(words[1:])
+        words = ["run", *own]
+    options = parser.parse_args(words)
+    options.program = program
+    try:
+        return int(_COMMANDS[options.command].run(options))
+    except LeakscopeError as error:
+        print(error, file=sys.stderr)
+        return error.exit_code

@@ -1,0 +1,33 @@
+"""Where a report goes: to a stream for people, to a file whose ending names the format."""
+
+from __future__ import annotations
+
+import os
+from typing import TextIO
+
+from leakscope import errors
+from leakscope.model import Report
+from leakscope.render import render
+from leakscope.render.style import Style
+
+FORMATS = {".json": "json", ".md": "markdown", ".txt": "terminal"}
+
+
+def format_of(path: str) -> str:
+    ending = os.path.splitext(path)[1].lower()
+    if ending not in FORMATS:
+        raise errors.unknown_format(ending or path, tuple(sorted(FORMATS)))
+    return FORMATS[ending]
+
+
+def write_report(report: Report, path: str, format_name: str | None = None) -> None:
+    content = render(report, format_name or format_of(path), Style.plain())
+    try:
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(content)
+    except OSError as error:
+        raise errors.cannot_write(path, error.strerror or str(error)) from None
+
+
+def show(report: Report, directory: str, stream: TextIO, *, quiet: bool) -> None:
+    raise NotImplementedError

@@ -1,0 +1,203 @@
+"""Watch a program, then report.
+
+  leakscope run train.py --epochs 3        a script, under this Python
+  leakscope run -m package.train           a module
+  leakscope run torchrun --nproc 2 x.py    any command; the Pythons below it are followed
+
+Options for leakscope come before the program; everything after it is the program's own.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import signal
+import sys
+import time
+from collections.abc import Sequence
+
+from leakscope import __version__, errors, text
+from leakscope.cli.output import FORMATS, format_of, show, write_report
+from leakscope.inject import environment_for
+from leakscope.model import FORMAT_VERSION, Outcome, Report, Run
+from leakscope.observe.machine import describe_machine
+from leakscope.record.format import write_run
+from leakscope.supervise import Exited, Supervisor
+
+_STEPS_FROM = ("auto", "optimizer", "forward", "dataloader", "time")
+
+
+def prepare(parser: argparse.ArgumentParser) -> None:
+    parser.usage = "leakscope run [options] [--] script.py | -m module | command  [arguments …]"
+    parser.add_argument("--out", metavar="DIR", help="folder of the recording")
+    parser.add_argument(
+        "--report",
+        metavar="FILE",
+        action="append",
+        default=[],
+        help=f"also write the report here; format by ending ({', '.join(sorted(FORMATS))})",
+    )
+    parser.add_argument("--quiet", action="store_true", help="one line instead of the report")
+    parser.add_argument(
+        "--steps-from",
+        choices=_STEPS_FROM,
+        default="auto",
+        help="what counts as a step (default: the strongest source that speaks)",
+    )
+    parser.add_argument(
+        "--budget",
+        default="1%",
+        help="share of the time that close looks may cost (default 1%%)",
+    )
+    parser.add_argument(
+        "--fail-on",
+        choices=("leak", "growing"),
+        help="exit with 1 on such a verdict and with 3 without enough evidence",
+    )
+
+
+_TAKE_A_VALUE = {"--out", "--report", "--steps-from", "--budget", "--fail-on"}
+
+
+def split_program(words: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Our own options, and the program with all that follows it."""
+    position = 0
+    while position < len(words):
+        word = words[position]
+        if word == "--":
+            return list(words[:position]), list(words[position + 1 :])
+        if word == "-m" or not word.startswith("-"):
+            break
+        position += 2 if word in _TAKE_A_VALUE else 1
+    return list(words[:position]), list(words[position:])
+
+
+def run(options: argparse.Namespace) -> int:
+    for path in options.report:
+        format_of(path)  # a wrong ending is said before hours of running, not after
+    command = command_for(options)
+    budget = parse_budget(options.budget)
+    directory = _make_directory(options.out, command)
+    settings = {"steps_from": options.steps_from, "budget": f"{budget:g}"}
+    _write_header(directory, command, settings)
+    supervisor = Supervisor(
+        directory, command, environment_for(directory, steps_from=options.steps_from)
+    )
+    try:
+        exited = supervisor.run()
+    except OSError as error:
+        raise errors.command_not_found(command[0]) from error
+    report = _report(directory, supervisor)
+    for path in options.report:
+        write_report(report, path)
+    # To stderr: stdout belongs to the program.
+    show(report, directory, sys.stderr, quiet=options.quiet)
+    return _exit_code(exited, report, options.fail_on)
+
+
+def command_for(options: argparse.Namespace) -> tuple[str, ...]:
+    """The words to execute: scripts and modules run under this Python, commands as they are."""
+    words = options.program
+    if not words:
+        raise errors.bad_option(
+            "leakscope run", "", "a script, -m module or a command", "leakscope run train.py"
+        )
+    if words[0] == "-m":
+        return (sys.executable, *words)
+    program = words[0]
+    # A missing script or a folder without __main__.py is handed to Python all the same:
+    # its own message and exit code are what the user knows.
+    if program.endswith((".py", ".pyc", ".pyw", ".pyz")) or os.path.isdir(program):
+        return (sys.executable, *words)
+    found = shutil.which(program)
+    if found is not None:
+        return (found, *words[1:])
+    if os.path.exists(program):
+        return (sys.executable, *words)
+    raise errors.command_not_found(program)
+
+
+def parse_budget(value: str) -> float:
+    """`1%`, `0.5 %` or `0.01`, as a share."""
+    number = value.strip()
+    try:
+        share = float(number[:-1]) / 100 if number.endswith("%") else float(number)
+    except ValueError:
+        share = -1.0
+    if not 0 < share <= 1:
+        raise errors.bad_option(
+            "--budget", value, "a share of the time above 0 and up to 100 %", "--budget 1%"
+        )
+    return share
+
+
+def _make_directory(wanted: str | None, command: tuple[str, ...]) -> str:
+    if wanted is None:
+        script = next((word for word in command[1:] if not word.startswith("-")), command[0])
+        stem = os.path.splitext(os.path.basename(script.rstrip("/")))[0] or "run"
+        name = f"{stem}-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}"
+        wanted = os.path.join(".leakscope", name)
+    if os.path.isdir(wanted) and os.listdir(wanted):
+        raise errors.cannot_write(wanted, "the folder is not empty")
+    try:
+        os.makedirs(wanted, exist_ok=True)
+    except OSError as error:
+        raise errors.cannot_write(wanted, error.strerror or str(error)) from None
+    return wanted
+
+
+def _write_header(directory: str, command: tuple[str, ...], settings: dict[str, str]) -> None:
+    header = Run(
+        id=os.path.basename(os.path.abspath(directory)),
+        format=FORMAT_VERSION,
+        leakscope=__version__,
+        started_wall_ns=time.time_ns(),
+        started_mono_ns=time.monotonic_ns(),
+        command=command,
+        directory=os.getcwd(),
+        machine=describe_machine(),
+        settings=settings,
+    )
+    try:
+        write_run(directory, header)
+    except OSError as error:
+        raise errors.cannot_write(directory, error.strerror or str(error)) from None
+
+
+def _report(directory: str, supervisor: Supervisor) -> Report:
+    from leakscope.analyse import analyse  # numpy and scipy only now, when the program is over
+    from leakscope.record.reader import load
+
+    if supervisor.lost_records:
+        lost = text.plural(supervisor.lost_records, "record")
+        print(
+            f"leakscope: {lost} could not be written ({supervisor.last_error}); "
+            "the report covers what was",
+            file=sys.stderr,
+        )
+    return analyse(load(directory))
+
+
+def _exit_code(exited: Exited, report: Report, fail_on: str | None) -> int:
+    if fail_on is not None and exited == Exited(0, None):
+        failing = {Outcome.LEAK} | ({Outcome.GROWING} if fail_on == "growing" else set())
+        if report.verdict in failing:
+            return 1
+        return 3 if report.verdict is Outcome.UNKNOWN else 0
+    if exited.signal is not None:
+        _die_of(exited.signal)
+    return exited.code if exited.code is not None else 1
+
+
+def _die_of(number: int) -> None:
+    """End as the program ended, so that whoever waits for us sees the same status."""
+    import resource
+
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # the program has dumped its core already
+    sys.stdout.flush()
+    sys.stderr.flush()
+    if number != signal.SIGKILL:
+        signal.signal(number, signal.SIG_DFL)
+    os.kill(os.getpid(), number)
+    time.sleep(1)

@@ -1,0 +1,133 @@
+"""Runs at the start of every Python below `leakscope run`, before the program.
+
+It imports nothing (importlib.abc alone would cost 25 ms), takes its folder off the path again,
+lets the user's own sitecustomize run, says hello, and waits for torch to be imported. Until
+then no other file of leakscope is loaded.
+"""
+
+import os
+import sys
+
+
+def _say_hello(directory):
+    """Leave the first line of this process's file: seen, and followed."""
+    import time  # built in, always loaded
+
+    pid = os.getpid()
+    descriptor = os.open("/proc/self/stat", os.O_RDONLY)
+    try:
+        stat = os.read(descriptor, 1024)
+    finally:
+        os.close(descriptor)
+    process = "%d-%s" % (pid, stat[stat.rindex(b")") + 2 :].split()[19].decode())
+    # Numbers and names that need no escaping only: the supervisor knows the command line.
+    line = (
+        '{"type":"process","process":"%s","pid":%d,"parent_pid":%d,'
+        '"at":{"wall_ns":%d,"mono_ns":%d},"kind":"process","python":"%d.%d.%d"}\n'
+        % (process, pid, os.getppid(), time.time_ns(), time.monotonic_ns(), *sys.version_info[:3])
+    )
+    descriptor = os.open(
+        "%s/%s.jsonl" % (directory, process),
+        os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC,
+        0o644,
+    )
+    try:
+        os.write(descriptor, line.encode())
+    finally:
+        os.close(descriptor)
+
+
+def _start_agent(directory):
+    if "leakscope" not in sys.modules:
+        path = os.environ.get("LEAKSCOPE_PACKAGE_PATH")
+        try:
+            import leakscope.watch
+        except ModuleNotFoundError:
+            # Another Python than the one leakscope is installed in; its own modules come first.
+            sys.path.append(path)
+            try:
+                import leakscope.watch
+            finally:
+                sys.path.remove(path)
+    import leakscope.watch
+
+    leakscope.watch.start_agent(
+        directory, steps_from=os.environ.get("LEAKSCOPE_STEPS_FROM", "auto")
+    )
+
+
+def _quietly(action, directory):
+    """Nothing that goes wrong here may reach the program; the supervisor sees the missing file."""
+    try:
+        action(directory)
+    except Exception as error:
+        try:
+            with open(directory + "/gaps.jsonl", "a") as file:
+                text = "".join(c for c in repr(error) if c.isprintable() and c not in '"\\')
+                file.write('{"type":"gap","what":"agent in process %d","why":"%s"}\n' % (os.getpid(), text))
+        except Exception:
+            pass
+
+
+class _TorchFinder:
+    """Stands first on sys.meta_path until torch is imported, then steps aside."""
+
+    def __init__(self, directory):
+        self._directory = directory
+
+    def find_spec(self, name, path=None, target=None):
+        if name != "torch":
+            return None
+        if self in sys.meta_path:
+            sys.meta_path.remove(self)
+        for finder in sys.meta_path:
+            find = getattr(finder, "find_spec", None)
+            spec = find(name, path, target) if find is not None else None
+            if spec is not None:
+                break
+        else:
+            return None
+        loader, directory = spec.loader, self._directory
+        original = getattr(loader, "exec_module", None)
+        if original is None:
+            return spec
+
+        def exec_module(module):
+            try:
+                del loader.exec_module
+            except AttributeError:
+                pass
+            original(module)
+            _quietly(_start_agent, directory)
+
+        # Python cuts importlib's own frames out of the traceback of a failing import; with its
+        # file name ours is cut out with them, and the program's stderr stays its own.
+        try:
+            code = original.__func__.__code__
+            exec_module.__code__ = exec_module.__code__.replace(co_filename=code.co_filename)
+            loader.exec_module = exec_module
+        except AttributeError:
+            pass  # a loader of another make: the agent stays out, the supervisor still watches
+        return spec
+
+
+def _run_users_own():
+    """Import the sitecustomize that ours hides, as Python would have done."""
+    ours = sys.modules.pop("sitecustomize", None)
+    try:
+        import sitecustomize  # noqa: F401
+    except ModuleNotFoundError as error:
+        if error.name != "sitecustomize":
+            raise
+        if ours is not None:
+            sys.modules["sitecustomize"] = ours
+
+
+_here = os.path.dirname(os.path.abspath(__file__))
+sys.path[:] = [entry for entry in sys.path if entry != _here]
+_directory = os.environ.get("LEAKSCOPE_RUN_DIR")
+if _directory:
+    _quietly(_say_hello, _directory)
+    os.register_at_fork(after_in_child=lambda: _quietly(_say_hello, _directory))
+    sys.meta_path.insert(0, _TorchFinder(_directory))
+_run_users_own()

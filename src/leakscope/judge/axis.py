@@ -1,0 +1,98 @@
+"""The axis a run is judged on: which process counts the steps, and which step a moment is in."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leakscope.record.reader import Recording
+
+Floats = NDArray[np.float64]
+
+STRENGTH = ("time", "dataloader", "fetch", "forward", "optimizer", "api")
+"""Sources of steps, the weakest first."""
+
+_ROWS_TO_COUNT = 10
+_COVERAGE_TO_COUNT = 0.5
+"""A source counts if it has rows over half the time in which the process stepped at all: three
+optimizer steps before an hour of inference do not make it a training run."""
+
+_TICKS_S = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0)
+_MOST_TICKS = 2000
+
+
+class Axis(NamedTuple):
+    """Steps against the clock."""
+
+    source: str
+    process: str | None
+    mono_ns: Floats
+    steps: Floats
+    tick_s: float | None = None
+
+    @property
+    def last_step(self) -> int:
+        return int(self.steps[-1]) if len(self.steps) else 0
+
+    @property
+    def step_seconds(self) -> float | None:
+        """Median time of a step."""
+        if self.tick_s is not None:
+            return self.tick_s
+        if len(self.steps) < 2:
+            return None
+        spans = np.diff(self.mono_ns) / np.maximum(np.diff(self.steps), 1e-9)
+        return float(np.median(spans)) / 1e9
+
+    def at(self, mono_ns: Floats) -> Floats:
+        """The step, and the part of a step, that each moment falls in; the ends go on as lines."""
+        if len(self.steps) < 2:
+            return np.zeros_like(mono_ns)
+        steps = np.interp(mono_ns, self.mono_ns, self.steps)
+        pace = (self.steps[-1] - self.steps[0]) / max(self.mono_ns[-1] - self.mono_ns[0], 1.0)
+        early, late = mono_ns < self.mono_ns[0], mono_ns > self.mono_ns[-1]
+        steps[early] = self.steps[0] + (mono_ns[early] - self.mono_ns[0]) * pace
+        steps[late] = self.steps[-1] + (mono_ns[late] - self.mono_ns[-1]) * pace
+        return np.asarray(steps, dtype=np.float64)
+
+
+def best_source(recording: Recording, process: str) -> str | None:
+    """The strongest source of steps of a process that covers enough of its life."""
+    spans: dict[str, tuple[float, float, int]] = {}
+    for source in recording.sources(process):
+        if source != "time":
+            moments = [ns for ns in recording.columns(process, source)["mono_ns"] if ns is not None]
+            if len(moments) >= 2:
+                spans[source] = (moments[0], moments[-1], len(moments))
+    if not spans:
+        return None
+    whole = max(end for _, end, _ in spans.values()) - min(begin for begin, _, _ in spans.values())
+    for source in sorted(spans, key=STRENGTH.index, reverse=True):
+        begin, end, rows = spans[source]
+        if rows >= _ROWS_TO_COUNT and end - begin >= _COVERAGE_TO_COUNT * whole:
+            return source
+    return max(spans, key=lambda source: spans[source][2])
+
+
+def own_axis(recording: Recording, process: str, source: str) -> Axis:
+    columns = recording.columns(process, source)
+    pairs = [
+        (ns, step)
+        for ns, step in zip(columns["mono_ns"], columns["step"], strict=True)
+        if ns is not None and step is not None
+    ]
+    mono_ns = np.array([ns for ns, _ in pairs], dtype=np.float64)
+    steps = np.array([step for _, step in pairs], dtype=np.float64)
+    # Two rows may share a step only around a change of source; the axis must rise.
+    rising = np.concatenate(([True], np.diff(steps) > 0)) if len(steps) else np.array([], bool)
+    return Axis(source, process, mono_ns[rising], steps[rising])
+
+
+def clock_axis(begin_ns: float, end_ns: float) -> Axis:
+    """No step was seen: the clock ticks, in the smallest round tick that keeps them countable."""
+    span_s = max((end_ns - begin_ns) / 1e9, _TICKS_S[0])
+    tick_s = next((tick for tick in _TICKS_S if span_s / tick <= _MOST_TICKS), _TICKS_S[-1])
+    ends = np.array([begin_ns, end_ns], dtype=np.float64)
+    return Axis("time", None, ends, np.array([0.0, (end_ns - begin_ns) / 1e9 / tick_s]), tick_s)

@@ -1,0 +1,137 @@
+"""Recording in, Series out: each counter of each process, on the axis of its steps."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+import numpy as np
+
+from leakscope.judge.axis import Axis, Floats, best_source, clock_axis, own_axis
+from leakscope.model import Sample, Series, SeriesKey
+from leakscope.record.reader import Recording
+
+_PAGE = float(os.sysconf("SC_PAGE_SIZE"))
+IN_USE = "heap.in_use_bytes"
+HELD = "heap.held_bytes"
+BLOCKS = "python.blocks_count"
+RSS = "process.rss_bytes"
+USS = "process.uss_bytes"
+PSS = "process.pss_bytes"
+
+_ROWS = {IN_USE: "in_use_bytes", HELD: "held_bytes", BLOCKS: "blocks_count", RSS: "rss_bytes"}
+_SAMPLES = {USS: "uss_bytes", PSS: "pss_bytes"}
+_EXACT = {IN_USE, HELD, BLOCKS}
+
+BySeries = dict[tuple[str, str], Series]
+"""Keyed by metric and process."""
+
+
+class RunSeries:
+    """Every series of a run, with the axis each process is judged on."""
+
+    def __init__(self, recording: Recording) -> None:
+        self.recording = recording
+        self.sources = {
+            process: source
+            for process in recording.pulsed()
+            if (source := best_source(recording, process)) is not None
+        }
+        self.axes = {
+            process: own_axis(recording, process, source)
+            for process, source in self.sources.items()
+            if source != "fetch"
+        }
+        self.axis = self._main_axis()
+        self.series: BySeries = {}
+        samples: dict[str, list[Sample]] = {}
+        for sample in recording.samples:
+            samples.setdefault(sample.process, []).append(sample)
+        for process in dict.fromkeys((*recording.pulsed(), *samples)):
+            if process != "machine":
+                self._add_rows(process)
+                self._add_samples(process, samples.get(process, ()))
+
+    def of(self, process: str) -> dict[str, Series]:
+        return {metric: series for (metric, name), series in self.series.items() if name == process}
+
+    def _main_axis(self) -> Axis:
+        """The steps of the run: of the main process, of rank 0, of whoever steps most."""
+        starts = self.recording.starts
+
+        def importance(process: str) -> tuple[bool, bool, float]:
+            start = starts.get(process)
+            kind = start.kind if start else ""
+            rank = start.environment.get("RANK") if start else None
+            return kind == "main", rank == "0", float(self.axes[process].last_step)
+
+        stepping = [process for process, axis in self.axes.items() if len(axis.steps) >= 2]
+        if stepping:
+            return self.axes[max(stepping, key=importance)]
+        moments = [
+            ns
+            for process in self.recording.pulsed()
+            for source in self.recording.sources(process)
+            for ns in self.recording.columns(process, source)["mono_ns"]
+            if ns is not None
+        ]
+        return clock_axis(min(moments, default=0), max(moments, default=0))
+
+    def _axis_of(self, process: str) -> Axis:
+        """A process that steps by itself has its own axis; a worker is on its parent's."""
+        own = self.axes.get(process)
+        if own is not None and len(own.steps) >= 2:
+            return own
+        start = self.recording.starts.get(process)
+        for name, axis in self.axes.items():
+            parent = self.recording.starts.get(name)
+            if start and parent and parent.pid == start.parent_pid and len(axis.steps) >= 2:
+                return axis
+        return self.axis
+
+    def _add_rows(self, process: str) -> None:
+        source = self.sources.get(process, "time")
+        columns = self.recording.columns(process, source)
+        axis = self._axis_of(process)
+        moments = _floats(columns["mono_ns"])
+        is_own = axis.process == process
+        steps = _floats(columns["step"]) if is_own and "step" in columns else axis.at(moments)
+        collections = _floats(columns.get("collections_count", ()))
+        for metric, name in _ROWS.items():
+            if name in columns:
+                self._add(metric, process, steps, _floats(columns[name]), collections)
+
+    def _add_samples(self, process: str, samples: Sequence[Sample]) -> None:
+        steps = self._axis_of(process).at(_floats([sample.at.mono_ns for sample in samples]))
+        for metric, name in _SAMPLES.items():
+            values = _floats([sample.values.get(name) for sample in samples])
+            self._add(metric, process, steps, values, np.array([]))
+
+    def _add(
+        self, metric: str, process: str, steps: Floats, values: Floats, collections: Floats
+    ) -> None:
+        read = ~np.isnan(values) & ~np.isnan(steps)
+        steps, values = steps[read], values[read]
+        rising = np.concatenate(([True], np.diff(steps) > 0)) if len(steps) else read[:0]
+        steps, values = steps[rising], values[rising]
+        if not len(steps):
+            return
+        floors: tuple[int, ...] = ()
+        if len(collections):
+            # The first row after a full collection: what is left then is not garbage.
+            counts = collections[read][rising]
+            floors = tuple(int(i) + 1 for i in np.flatnonzero(np.diff(counts) > 0))
+        is_count = metric == BLOCKS
+        self.series[metric, process] = Series(
+            key=SeriesKey(metric, process),
+            unit="blocks" if is_count else "bytes",
+            steps=tuple(steps.tolist()),
+            values=tuple(values.tolist()),
+            floors=floors,
+            is_exact=metric in _EXACT,
+            resolution=0.0 if metric in _EXACT else _PAGE,
+        )
+
+
+def _floats(values: Sequence[float | None]) -> Floats:
+    return np.array([np.nan if value is None else value for value in values], dtype=np.float64)

@@ -1,0 +1,353 @@
+"""Every noun that crosses a hop. Imports msgspec and nothing of ours.
+
+The records (left of the wall writes them, right of the wall reads them) and the
+report (what the reading half says) are the same kind of thing: frozen structs
+that the garbage collector does not track, so that the observer stays out of
+what it counts. A value that could not be read is absent, and its reason is in
+`gaps`: never 0, never -1.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+import msgspec
+
+FORMAT_VERSION = 1
+"""Version of the recording. Readers accept every version up to their own."""
+
+REPORT_SCHEMA = 1
+"""Version of `report.json`; see docs/report-schema.json."""
+
+
+class _Noun(msgspec.Struct, frozen=True, gc=False):
+    """A frozen struct outside the collector's view."""
+
+
+class _Written(_Noun, frozen=True, gc=False, omit_defaults=True):
+    """Part of a recording, where what is not said takes no space."""
+
+
+# ── what is recorded ─────────────────────────────────────────────────────────
+
+
+class Machine(_Noun):
+    """Where the run happened, as far as it could be read."""
+
+    host: str
+    system: str
+    python: str
+    cpu_count: int
+    ram_bytes: int | None = None
+    libc: str | None = None
+    allocator: str | None = None
+    allocator_settings: dict[str, str] = {}
+    limit_bytes: int | None = None
+    """The smallest memory limit that applies: a cgroup's, or the machine's RAM."""
+    limit_from: str | None = None
+    packages: dict[str, str] = {}
+    accelerators: tuple[str, ...] = ()
+
+
+class Run(_Noun):
+    """The header of a recording: one per run, in `run.json`."""
+
+    id: str
+    format: int
+    leakscope: str
+    started_wall_ns: int
+    started_mono_ns: int
+    command: tuple[str, ...]
+    directory: str
+    """Working directory of the program; paths in a report are relative to it."""
+    machine: Machine
+    settings: dict[str, str] = {}
+
+
+class Moment(_Written):
+    wall_ns: int
+    mono_ns: int
+    step: int | None = None
+    phase: str | None = None
+
+
+class ProcessStart(_Written, tag="process"):
+    """First record of a process's own file, or the supervisor's first sight of it."""
+
+    process: str
+    """`pid-startticks`: a name that survives the reuse of process ids."""
+    pid: int
+    parent_pid: int
+    at: Moment
+    kind: str = "process"
+    """main, worker, rank, child, helper …: what the process is for, in one word."""
+    name: str | None = None
+    command: tuple[str, ...] = ()
+    python: str | None = None
+    """Version of the interpreter, if the agent itself wrote this record."""
+    environment: dict[str, str] = {}
+    """RANK, LOCAL_RANK, WORLD_SIZE … where they are set."""
+
+
+class Pulses(_Written, tag="pulses"):
+    """A block of steps: one column per counter, one row per step, delta-coded.
+
+    `columns[name][0]` is a value, each later entry the difference to the last
+    value that was read; null stands for a counter not read at that step.
+    """
+
+    process: str
+    source: str
+    """Where the rows come from: optimizer, forward, dataloader, fetch, api, time."""
+    columns: dict[str, list[int | None]]
+    spent_ns: int = 0
+    """What taking and writing the rows up to this block cost the program."""
+
+
+class Sample(_Written, tag="sample"):
+    """Values read at one moment by one probe."""
+
+    at: Moment
+    process: str
+    probe: str
+    values: dict[str, int]
+    gaps: dict[str, str] = {}
+
+
+class Mark(_Written, tag="mark"):
+    """Something that happened: a save, an evaluation, a full collection."""
+
+    at: Moment
+    process: str
+    what: str
+    duration_ns: int = 0
+    values: dict[str, int] = {}
+    text: str | None = None
+
+
+class Tally(_Written):
+    kind: str
+    role: str
+    count: int
+    bytes: int
+
+
+class Census(_Written, tag="census"):
+    at: Moment
+    process: str
+    probe: str
+    tallies: tuple[Tally, ...]
+
+
+class Gap(_Written, tag="gap"):
+    """Something that could not be observed, and why."""
+
+    what: str
+    why: str
+    process: str | None = None
+
+
+class ProcessEnd(_Written, tag="end"):
+    at: Moment
+    process: str
+    exit_code: int | None = None
+    signal: int | None = None
+    values: dict[str, int] = {}
+    """peak_rss_bytes, cpu_ns, oom_kills …: what is known once it is over."""
+
+
+Record = ProcessStart | Pulses | Sample | Mark | Census | Gap | ProcessEnd
+
+
+# ── what is said ─────────────────────────────────────────────────────────────
+
+
+class Outcome(StrEnum):
+    LEAK = "leak"
+    GROWING = "growing"
+    STEADY = "steady"
+    UNKNOWN = "unknown"
+
+
+class Shape(StrEnum):
+    LINEAR = "linear"
+    STAIRCASE = "staircase"
+    WARM_UP = "warm-up"
+    STEP = "step"
+    PERIODIC = "periodic"
+    SAW_TOOTH = "saw-tooth"
+    HIGH_WATER = "high-water"
+    FILLING = "filling"
+    FRAGMENTATION = "fragmentation"
+    COPY_ON_WRITE = "copy-on-write"
+    FLAT = "flat"
+    UNCLEAR = "unclear"
+
+
+class SeriesKey(_Noun):
+    metric: str
+    """Dotted, unit last: `heap.in_use_bytes`, `process.rss_bytes`."""
+    process: str
+    device: str | None = None
+
+
+class Series(_Noun):
+    """One counter over the steps of a run."""
+
+    key: SeriesKey
+    unit: str
+    steps: tuple[float, ...]
+    """Strictly increasing. Whole numbers where the process itself steps; fractions
+    where a sample fell between two steps of the run."""
+    values: tuple[float, ...]
+    floors: tuple[int, ...] = ()
+    """Indices of the values taken right after a full garbage collection."""
+    is_exact: bool = False
+    """True for counters that an allocator keeps itself; False for RSS and its kin."""
+    resolution: float = 0.0
+    """Smallest change the counter can show (a page for RSS)."""
+
+
+class Rate(_Noun):
+    value: float
+    low: float
+    high: float
+
+
+class Verdict(_Noun):
+    series: SeriesKey
+    outcome: Outcome
+    shape: Shape
+    because: str
+    """One sentence with the numbers in it. A verdict without a reason cannot be built."""
+    bytes_per_step: Rate
+    """In the series' own unit per step; bytes for every memory series."""
+    smallest_visible_bytes_per_step: float
+    unit: str = "bytes"
+    from_step: float = 0.0
+    to_step: float = 0.0
+    steps_at: tuple[float, ...] = ()
+    """Where single jumps happened, or the period's phase; for drawing and matching."""
+    period_steps: float | None = None
+    grown_bytes: float = 0.0
+    """Last level minus first level over the judged part."""
+    size_bytes: float = 0.0
+    """Size of the one-time rise, the spike or the saw-tooth, where the shape has one."""
+
+
+class Site(_Noun):
+    file: str
+    line: int
+    function: str | None = None
+    source: str | None = None
+
+
+class Fix(_Noun):
+    text: str
+    diff: str | None = None
+
+
+class Finding(_Noun):
+    rule: str
+    name: str
+    blame: str
+    certainty: float
+    says: str
+    bytes_per_step: float
+    share: float
+    count_per_step: float | None = None
+    site: Site | None = None
+    keeper: Site | None = None
+    holder: tuple[str, ...] = ()
+    fix: Fix | None = None
+    fingerprint: str = ""
+    processes: tuple[str, ...] = ()
+
+
+class Forecast(_Noun):
+    """When the limit is reached if growth goes on as judged."""
+
+    limit_bytes: int
+    limit_from: str
+    now_bytes: int
+    bytes_per_step: Rate
+    """Growth of the memory the kernel counts: live bytes and what the allocator holds."""
+    steps_left: Rate
+    seconds_left: Rate | None
+    at_step: int
+    says: str
+
+
+class Peak(_Noun):
+    """The highest point of the run and what it was made of."""
+
+    total_bytes: int
+    at_step: int | None
+    parts: dict[str, int]
+    """Parts that add up to the total: parameters, gradients, optimizer state, other
+    live bytes, held free by the allocator, transient within a step, code and the rest."""
+    says: str
+
+
+class ProcessSummary(_Noun):
+    process: str
+    kind: str
+    name: str
+    pid: int
+    parent_pid: int
+    command: str
+    steps: int | None
+    first_rss_bytes: int | None
+    last_rss_bytes: int | None
+    peak_rss_bytes: int | None
+    last_uss_bytes: int | None = None
+    last_shared_bytes: int | None = None
+    exit_code: int | None = None
+    signal: int | None = None
+    is_followed: bool = True
+    """False: seen from outside only (python -I, another language …)."""
+
+
+class Ending(_Noun):
+    """How the program ended."""
+
+    exit_code: int | None
+    signal: int | None
+    says: str
+
+
+class Cost(_Noun):
+    """What watching cost, measured during this run."""
+
+    agent_seconds: float
+    agent_share: float
+    """Of the program's own wall time, all processes' agents together."""
+    supervisor_cpu_seconds: float
+    recording_bytes: int
+
+
+class Report(_Noun):
+    schema: int
+    run: str
+    command: tuple[str, ...]
+    verdict: Outcome
+    because: str
+    steps: int
+    steps_from: str
+    step_seconds: float | None
+    seconds: float
+    verdicts: tuple[Verdict, ...]
+    findings: tuple[Finding, ...]
+    unexplained: dict[str, float]
+    """Growth per step that no finding accounts for, by `metric process`."""
+    blind_spots: tuple[Gap, ...]
+    forecast: Forecast | None
+    peak: Peak | None
+    notes: tuple[str, ...]
+    """Full sentences about what was seen beside the verdict: saves, steps up, swapping."""
+    processes: tuple[ProcessSummary, ...]
+    ending: Ending
+    machine: Machine
+    cost: Cost
+    started_wall_ns: int = 0
+    leakscope: str = ""

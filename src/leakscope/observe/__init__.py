@@ -1,0 +1,1 @@
+"""Reads the world and never judges it."""

@@ -1,0 +1,136 @@
+"""The pulse: a row of counters at each step, in preallocated columns, written in blocks.
+
+Nothing here grows with the number of steps. Reading a row costs 2 to 4 µs; a counter whose
+price is higher (mallinfo2 walks the free lists: 0.3 µs to 0.5 ms; allocated blocks: 20 to 80 µs)
+is read only when its own share of the time allows it, and is null in between.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from array import array
+from time import monotonic_ns
+
+from leakscope.model import Pulses
+from leakscope.observe.native_heap import HeapReader
+from leakscope.record.format import delta_code
+from leakscope.record.writer import Writer
+
+COLUMNS = (
+    "mono_ns",
+    "step",
+    "rss_bytes",
+    "in_use_bytes",
+    "held_bytes",
+    "blocks_count",
+    "collections_count",
+)
+_ROWS = 128
+_FLUSH_NS = 200_000_000
+"""A killed worker loses at most this much; a block a fifth of a second costs 0.02 %."""
+
+_ROW_PAUSE = 150
+_HEAP_PAUSE = 250
+_BLOCKS_PAUSE = 400
+"""A reading that took t may be repeated after so many times t: 0.7 %, 0.4 % and 0.25 % of the
+time at worst. A step of 0.5 ms gets a row every step or every second one, one of 30 ms all."""
+
+_UNREAD = -1
+_PAGE = os.sysconf("SC_PAGE_SIZE")
+
+
+class Pulse:
+    """Counters at steps, for one process and one source of steps at a time."""
+
+    def __init__(self, process: str, writer: Writer, read_heap: HeapReader | None) -> None:
+        self.process = process
+        self.source = ""
+        self.spent_ns = 0
+        self.rows_taken = 0
+        self._writer = writer
+        self._read_heap = read_heap
+        self._statm = -1
+        self._columns = [array("q", bytes(8 * _ROWS)) for _ in COLUMNS]
+        self._used = 0
+        self._opened_ns = 0
+        self._next_row_ns = 0
+        self._next_heap_ns = 0
+        self._next_blocks_ns = 0
+
+    def beat(self, step: int, collections: int) -> None:
+        """Take a row, unless the last one is so recent that it would cost too much."""
+        began = monotonic_ns()
+        if began >= self._next_row_ns:
+            self.take(began, step, collections)
+
+    def take(self, now_ns: int, step: int, collections: int) -> None:
+        """Take a row now; write the block if it is full or old."""
+        row = self._used
+        if row == 0:
+            self._opened_ns = now_ns
+        columns = self._columns
+        columns[0][row] = now_ns
+        columns[1][row] = step
+        columns[2][row] = self._read_rss_bytes()
+        columns[3][row] = columns[4][row] = columns[5][row] = _UNREAD
+        columns[6][row] = collections
+        ended = monotonic_ns()
+        self._next_row_ns = ended + (ended - now_ns) * _ROW_PAUSE
+        if self._read_heap is not None and now_ns >= self._next_heap_ns:
+            began = ended
+            columns[3][row], columns[4][row] = self._read_heap()
+            ended = monotonic_ns()
+            self._next_heap_ns = ended + (ended - began) * _HEAP_PAUSE
+        if now_ns >= self._next_blocks_ns:
+            began = ended
+            columns[5][row] = sys.getallocatedblocks()
+            ended = monotonic_ns()
+            self._next_blocks_ns = ended + (ended - began) * _BLOCKS_PAUSE
+        self._used = row + 1
+        self.rows_taken += 1
+        if self._used == _ROWS or now_ns - self._opened_ns >= _FLUSH_NS:
+            self.flush()
+            ended = monotonic_ns()
+        self.spent_ns += ended - now_ns
+
+    def flush(self) -> None:
+        if self._used:
+            used, self._used = self._used, 0
+            columns = {
+                name: delta_code(None if value == _UNREAD else value for value in column[:used])
+                for name, column in zip(COLUMNS, self._columns, strict=True)
+            }
+            self._writer.append(Pulses(self.process, self.source, columns, self.spent_ns))
+
+    def counters(self) -> dict[str, int]:
+        """The same counters once, outside the rows: at a collection, at a save."""
+        values = {"rss_bytes": self._read_rss_bytes(), "blocks_count": sys.getallocatedblocks()}
+        if self._read_heap is not None:
+            values["in_use_bytes"], values["held_bytes"] = self._read_heap()
+        return {name: value for name, value in values.items() if value != _UNREAD}
+
+    def after_fork(self, process: str, writer: Writer) -> None:
+        """A child starts with empty columns and its own file."""
+        self.process = process
+        self._writer = writer
+        self._statm = -1
+        self._used = 0
+        self.spent_ns = 0
+        self._next_row_ns = self._next_heap_ns = self._next_blocks_ns = 0
+
+    def _read_rss_bytes(self) -> int:
+        try:
+            return int(os.pread(self._statm, 64, 0).split(None, 2)[1]) * _PAGE
+        except (OSError, ValueError, IndexError):
+            # Not opened yet, or the program closed every descriptor and reused the number.
+            return self._reopen_statm()
+
+    def _reopen_statm(self) -> int:
+        try:
+            self._statm = os.open("/proc/self/statm", os.O_RDONLY | os.O_CLOEXEC)
+            return int(os.pread(self._statm, 64, 0).split(None, 2)[1]) * _PAGE
+        except (OSError, ValueError, IndexError):
+            return _UNREAD
+
+

@@ -1,0 +1,67 @@
+"""Hear that an attribute is read or set, without a frame of ours on the program's stack.
+
+Wrapping a method would put our frame into every traceback that passes through it, and the
+program's stderr would no longer be its own. A tap is a data descriptor on the class instead:
+it is asked when the attribute is read, tells its listener, answers what the instance would
+have answered, and is gone from the stack before the program's code runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+_MISSING: Any = object()
+
+
+class Tap:
+    """Listens to one attribute of one class; `remove()` leaves the class as it was."""
+
+    def __init__(
+        self,
+        owner: type,
+        name: str,
+        *,
+        on_read: Callable[[Any], None] | None = None,
+        on_set: Callable[[Any, Any], None] | None = None,
+    ) -> None:
+        self._owner = owner
+        self._name = name
+        self._on_read = on_read
+        self._on_set = on_set
+        self._own = owner.__dict__.get(name, _MISSING)
+        self._default = getattr(owner, name, _MISSING)
+
+    def install(self) -> Tap:
+        setattr(self._owner, self._name, self)
+        return self
+
+    def remove(self) -> None:
+        if self._owner.__dict__.get(self._name) is not self:
+            return
+        if self._own is _MISSING:
+            delattr(self._owner, self._name)
+        else:
+            setattr(self._owner, self._name, self._own)
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        if instance is not None:
+            if self._on_read is not None:
+                self._on_read(instance)
+            value = instance.__dict__.get(self._name, self._default)
+        else:
+            value = self._default
+        if value is _MISSING:
+            raise AttributeError(self._name)
+        return value
+
+    def __set__(self, instance: Any, value: Any) -> None:
+        instance.__dict__[self._name] = value
+        if self._on_set is not None:
+            self._on_set(instance, value)
+
+    def __delete__(self, instance: Any) -> None:
+        try:
+            del instance.__dict__[self._name]
+        except KeyError:
+            raise AttributeError(self._name) from None

@@ -1,0 +1,185 @@
+"""Files in, `Recording` out: merges, forgives torn lines, follows a run that still grows."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import msgspec
+
+from leakscope import errors
+from leakscope.model import (
+    FORMAT_VERSION,
+    Census,
+    Gap,
+    Mark,
+    ProcessEnd,
+    ProcessStart,
+    Pulses,
+    Record,
+    Run,
+    Sample,
+)
+from leakscope.record.format import RUN_FILE, SUFFIX, decode_record, decode_run, undo_delta
+
+Columns = dict[str, list[int | None]]
+
+
+class Recording:
+    """All that is known of a run, in the order in which each process wrote it."""
+
+    def __init__(self, run: Run, directory: str) -> None:
+        self.run = run
+        self.directory = directory
+        self.starts: dict[str, ProcessStart] = {}
+        self.ends: dict[str, ProcessEnd] = {}
+        self.samples: list[Sample] = []
+        self.marks: list[Mark] = []
+        self.censuses: list[Census] = []
+        self.gaps: list[Gap] = []
+        self.followed: set[str] = set()
+        """Processes that wrote a file of their own."""
+        self.spent_ns: dict[str, int] = {}
+        self.torn_lines = 0
+        self.unknown_records = 0
+        self.size_bytes = 0
+        self._blocks: dict[tuple[str, str], list[Pulses]] = {}
+
+    def add(self, record: Record) -> None:
+        match record:
+            case Pulses():
+                self._blocks.setdefault((record.process, record.source), []).append(record)
+                self.spent_ns[record.process] = max(
+                    record.spent_ns, self.spent_ns.get(record.process, 0)
+                )
+            case ProcessStart():
+                self._merge_start(record)
+            case ProcessEnd():
+                self.ends[record.process] = record
+            case Sample():
+                self.samples.append(record)
+            case Mark():
+                self.marks.append(record)
+            case Census():
+                self.censuses.append(record)
+            case Gap():
+                self.gaps.append(record)
+
+    def _merge_start(self, new: ProcessStart) -> None:
+        """The agent knows what a process is for; the supervisor knows its command line."""
+        old = self.starts.get(new.process)
+        if old is None:
+            self.starts[new.process] = new
+            return
+        agent, outside = (new, old) if new.python else (old, new)
+        self.starts[new.process] = msgspec.structs.replace(
+            agent,
+            kind=outside.kind if agent.kind == "process" else agent.kind,
+            name=agent.name or outside.name,
+            command=agent.command or outside.command,
+            python=agent.python or outside.python,
+            environment={**outside.environment, **agent.environment},
+        )
+
+    def sources(self, process: str) -> tuple[str, ...]:
+        """Where the rows of a process come from, in order of first use."""
+        return tuple(source for name, source in self._blocks if name == process)
+
+    def pulsed(self) -> tuple[str, ...]:
+        """Processes that have rows, in order of first row."""
+        return tuple(dict.fromkeys(name for name, _ in self._blocks))
+
+    def columns(self, process: str, source: str) -> Columns:
+        """All rows of one source, undone from their deltas; columns have equal lengths."""
+        joined: Columns = {}
+        length = 0
+        for block in self._blocks.get((process, source), ()):
+            rows = max((len(column) for column in block.columns.values()), default=0)
+            for name in {*joined, *block.columns}:
+                column = joined.setdefault(name, [None] * length)
+                new = undo_delta(block.columns.get(name, ()))
+                column.extend(new)
+                column.extend([None] * (rows - len(new)))
+            length += rows
+        return joined
+
+
+class Reader:
+    """Reads a folder; `poll()` again and again follows a run that is still being written."""
+
+    def __init__(self, directory: str) -> None:
+        self.directory = os.path.abspath(directory)
+        self.recording = Recording(read_run(self.directory), self.directory)
+        self._offsets: dict[str, int] = {}
+
+    def poll(self) -> Recording:
+        """Take in all complete lines written since the last call."""
+        for name in sorted(os.listdir(self.directory)):
+            if name.endswith(SUFFIX):
+                for line in self._new_lines(name):
+                    self._take(line)
+        return self.recording
+
+    def finish(self) -> Recording:
+        """Like `poll`, and count what is left behind the last newline as torn."""
+        self.poll()
+        for name, offset in self._offsets.items():
+            if os.path.getsize(os.path.join(self.directory, name)) > offset:
+                self.recording.torn_lines += 1
+        return self.recording
+
+    def _new_lines(self, name: str) -> Iterator[bytes]:
+        offset = self._offsets.setdefault(name, 0)
+        with open(os.path.join(self.directory, name), "rb") as file:
+            file.seek(offset)
+            for line in file:
+                if not line.endswith(b"\n"):
+                    break
+                self._offsets[name] += len(line)
+                self.recording.size_bytes += len(line)
+                if line.strip():
+                    yield line
+        if name.partition("-")[0].isdigit():
+            self.recording.followed.add(name.removesuffix(SUFFIX))
+
+    def _take(self, line: bytes) -> None:
+        try:
+            record = decode_record(line)
+        except msgspec.ValidationError:
+            # Whole JSON of a type or shape this version does not know.
+            self.recording.unknown_records += 1
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            self.recording.torn_lines += 1
+        else:
+            self.recording.add(record)
+
+
+def read_run(directory: str) -> Run:
+    """The header, or an error that says what is wrong with the folder."""
+    path = os.path.join(directory, RUN_FILE)
+    try:
+        with open(path, "rb") as file:
+            content = file.read()
+    except (FileNotFoundError, NotADirectoryError):
+        raise errors.not_a_recording(directory) from None
+    except OSError as error:
+        raise errors.corrupt_recording(directory, error.strerror or str(error)) from None
+    try:
+        version = msgspec.json.decode(content, type=_Version).format
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise errors.corrupt_recording(path, str(error)) from None
+    if version > FORMAT_VERSION:
+        raise errors.recording_too_new(path, version, FORMAT_VERSION)
+    try:
+        return decode_run(content)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise errors.corrupt_recording(path, str(error)) from None
+
+
+class _Version(msgspec.Struct):
+    format: int
+
+
+def load(directory: str) -> Recording:
+    """Read a recording as far as it is whole."""
+    return Reader(directory).finish()

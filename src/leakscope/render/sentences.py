@@ -1,0 +1,239 @@
+"""What a report says, sentence by sentence, before anybody lays it out.
+
+The renderers for people share these, so that the terminal and a pasted issue never
+disagree. Every string that leaves this file is clean: one line, nothing that could
+drive a terminal.
+"""
+
+from __future__ import annotations
+
+import math
+
+from leakscope import text
+from leakscope.model import Finding, Outcome, ProcessSummary, Report, SeriesKey, Verdict
+
+_SEVERITY = {Outcome.LEAK: 0, Outcome.GROWING: 1, Outcome.UNKNOWN: 2, Outcome.STEADY: 3}
+
+_STEPS_FROM = {
+    "optimizer": "counted at the optimizer",
+    "forward": "counted at the outermost module call",
+    "dataloader": "counted at the data loader",
+    "fetch": "counted at the workers' fetches",
+    "api": "counted by leakscope.step()",
+    "time": "counted by the clock, because no others were seen",
+}
+
+_BLAME = {
+    "your-code": "your code",
+    "library": "a library",
+    "allocator": "the allocator",
+    "nobody": "nobody",
+}
+
+
+def one_line(report: Report) -> str:
+    """The report in one line, for `--quiet` and for logs."""
+    parts = [f"leakscope: {report.verdict.value.upper()}"]
+    worst = headline_verdict(report)
+    if worst is not None and is_growth(report.verdict):
+        parts.append(f"{text.rate(worst.bytes_per_step.value, worst.unit)}")
+        parts.append(f"({series_name(report, worst.series)})")
+    parts.append(f"over {text.plural(report.steps, 'step')}")
+    line = " ".join(parts)
+    if is_growth(report.verdict) and report.findings:
+        line += f"; {finding_title(report.findings[0])}"
+    if report.verdict is Outcome.STEADY and (smallest := smallest_visible(report)):
+        line += f"; smallest leak it could have shown {smallest}"
+    if report.verdict is Outcome.UNKNOWN:
+        line += f": {text.clean(report.because).strip()}"
+    if is_growth(report.verdict) and (ahead := forecast(report)):
+        line += f"; {ahead}"
+    if ended := ending(report):
+        line += f"; {ended}"
+    return line
+
+
+def steps(report: Report) -> str:
+    """How many steps, who counted them, how long they took."""
+    source = _STEPS_FROM.get(report.steps_from)
+    if source is None:
+        source = f"counted by {text.clean(report.steps_from).strip() or text.UNKNOWN}"
+    line = f"{text.plural(report.steps, 'step')}, {source}"
+    if report.step_seconds is not None:
+        line += f" · {text.duration(report.step_seconds)} each"
+    return f"{line} · {text.duration(report.seconds)} in all"
+
+
+def forecast(report: Report) -> str | None:
+    """When the limit is reached, or None if nothing heads for it."""
+    ahead = report.forecast
+    if ahead is None:
+        return None
+    if said := text.clean(ahead.says).strip():
+        return said
+    limit, size = text.clean(ahead.limit_from), text.size(ahead.limit_bytes)
+    reached = f"{limit}, {size}," if " of " in limit else f"{limit} of {size}"
+    line = f"reaches the {reached} at step {text.about(ahead.at_step)}"
+    left = ahead.seconds_left
+    if left is not None:
+        line += f", in {text.duration(left.value)}"
+        if math.isfinite(left.low) and math.isfinite(left.high):
+            line += f" (between {text.duration(left.low)} and {text.duration(left.high)})"
+        elif math.isfinite(left.low):
+            line += f" (not before {text.duration(left.low)})"
+    return line
+
+
+def ending(report: Report) -> str | None:
+    """How the program ended, or None if it simply finished."""
+    end = report.ending
+    if end.exit_code == 0 and end.signal is None:
+        return None
+    if said := text.clean(end.says).strip():
+        return said
+    if end.signal is not None:
+        return f"killed by {text.signal_name(end.signal)}"
+    if end.exit_code is not None:
+        return f"ended with exit code {end.exit_code}"
+    return "its end was not seen"
+
+
+def smallest_visible(report: Report) -> str | None:
+    """The smallest leak that would have been seen wherever it had happened.
+
+    Each process (and each device) is as sharp as its sharpest memory series; the run is
+    as sharp as its dullest process, which is named where there is a choice.
+    """
+    sharpest: dict[tuple[str, str | None], Verdict] = {}
+    for verdict in report.verdicts:
+        visible = verdict.smallest_visible_bytes_per_step
+        if verdict.unit != "bytes" or not math.isfinite(visible) or visible < 0:
+            continue
+        place = (verdict.series.process, verdict.series.device)
+        best = sharpest.get(place)
+        if best is None or visible < best.smallest_visible_bytes_per_step:
+            sharpest[place] = verdict
+    if not sharpest:
+        return None
+    dullest = max(sharpest.values(), key=lambda v: v.smallest_visible_bytes_per_step)
+    size = f"{text.size(dullest.smallest_visible_bytes_per_step)}/step"
+    return f"{size} ({series_name(report, dullest.series)})" if len(sharpest) > 1 else size
+
+
+def no_line_named(report: Report) -> str | None:
+    """Said when the run grows and nothing explains it: no answer is better than a wrong one."""
+    if report.findings or not is_growth(report.verdict):
+        return None
+    return (
+        "No line is named: this version measures growth and does not yet say "
+        "which line keeps the memory."
+    )
+
+
+def unexplained(report: Report) -> list[str]:
+    """Growth that no finding accounts for; empty while there are no findings at all."""
+    if not report.findings:
+        return []
+    names = {
+        f"{v.series.metric} {v.series.process}": series_name(report, v.series)
+        for v in report.verdicts
+    }
+    return [
+        f"{text.rate(grown)} of {names.get(key, text.clean(key))}"
+        for key, grown in report.unexplained.items()
+        if math.isfinite(grown) and grown > 0
+    ]
+
+
+def finding_title(finding: Finding) -> str:
+    return f"{text.clean(finding.rule)} {text.clean(finding.name)}".strip()
+
+
+def finding_account(finding: Finding) -> list[str]:
+    """Who is to blame, how much, how sure."""
+    parts = [_BLAME.get(finding.blame, text.clean(finding.blame).strip() or text.UNKNOWN)]
+    parts.append(text.rate(finding.bytes_per_step))
+    if finding.count_per_step is not None:
+        parts.append(text.rate(finding.count_per_step, "objects"))
+    parts.append(f"{text.percent(finding.share)} of the growth")
+    parts.append(f"{text.percent(finding.certainty)} sure")
+    return parts
+
+
+def cost(report: Report) -> str:
+    """What watching cost the run."""
+    spent = report.cost
+    return (
+        f"{text.percent(spent.agent_share)} of the run's time, "
+        f"{text.duration(spent.supervisor_cpu_seconds)} of CPU beside it, "
+        f"{text.size(spent.recording_bytes)} of disk"
+    )
+
+
+def blind_spots(report: Report) -> list[tuple[str, str]]:
+    """What was not seen and why; the same gap in many processes is said once."""
+    seen: dict[tuple[str, str], set[str]] = {}
+    for gap in report.blind_spots:
+        places = seen.setdefault((text.clean(gap.what).strip(), text.clean(gap.why).strip()), set())
+        if gap.process is not None:
+            places.add(process_name(report, gap.process))
+    spots = []
+    for (what, why), places in seen.items():
+        if len(places) > 1:
+            why += f" (in {text.plural(len(places), 'process', 'processes')})"
+        elif places and len(report.processes) > 1:
+            why += f" (in {places.pop()})"
+        spots.append((what, why))
+    return spots
+
+
+def next_commands(report: Report, recording: str | None) -> list[tuple[str, str]]:
+    """Commands to type next, each with what it is for."""
+    run = text.command_line((recording or report.run or "RUN",))
+    return [
+        (f"leakscope report {run} --format markdown", "to paste into an issue"),
+        (f"leakscope report {run} --format json", "for a program to read"),
+    ]
+
+
+def by_severity(verdicts: tuple[Verdict, ...]) -> list[Verdict]:
+    """Growth first; otherwise in the order they were judged."""
+    return sorted(verdicts, key=lambda v: _SEVERITY[v.outcome])
+
+
+def headline_verdict(report: Report) -> Verdict | None:
+    """The series behind the headline: the same outcome, bytes before counts."""
+    same = [v for v in report.verdicts if v.outcome is report.verdict]
+    return next((v for v in same if v.unit == "bytes"), same[0] if same else None)
+
+
+def is_growth(outcome: Outcome) -> bool:
+    return outcome in {Outcome.LEAK, Outcome.GROWING}
+
+
+def series_name(report: Report, key: SeriesKey) -> str:
+    """`C heap, in use`, with the process and the device where there is more than one."""
+    name = metric_name(key)
+    if len(report.processes) > 1:
+        name += f", {process_name(report, key.process)}"
+    return name
+
+
+def metric_name(key: SeriesKey) -> str:
+    name = text.metric(key.metric)
+    return f"{name}, {text.clean(key.device)}" if key.device else name
+
+
+def process_name(report: Report, process: str) -> str:
+    for summary in report.processes:
+        if summary.process == process:
+            return text.clean(summary.name).strip() or text.clean(process)
+    return text.clean(process)
+
+
+def process_end(process: ProcessSummary) -> str:
+    if process.signal is not None:
+        return text.signal_name(process.signal).rpartition("(")[2].rstrip(")")
+    if process.exit_code is not None:
+        return f"exit {process.exit_code}"
+    return "not seen"

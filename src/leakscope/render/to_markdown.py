@@ -1,0 +1,216 @@
+"""Report → GitHub-flavoured Markdown, for pasting into an issue."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from leakscope import text
+from leakscope.model import Finding, Outcome, Report, Site
+from leakscope.render import sentences
+from leakscope.render.style import Style
+
+
+def render(report: Report, style: Style) -> str:
+    """The report as Markdown. Foreign strings are escaped: they are text, never layout."""
+    blocks = [
+        *_headline(report),
+        *(block for finding in report.findings for block in _finding(report, finding)),
+        *_not_explained(report),
+        *_series(report),
+        *_peak(report),
+        *_processes(report),
+        *_listed("Notes", (_escaped(text.sentence(note)) for note in report.notes)),
+        *_listed(
+            "Blind spots",
+            (_escaped(f"{what}: {why}") for what, why in sentences.blind_spots(report)),
+        ),
+        *_machine(report),
+        f"<sub>Watching cost {_escaped(sentences.cost(report))}. "
+        f"leakscope {_escaped(text.clean(report.leakscope)) or text.UNKNOWN}, "
+        f"run {_code(text.clean(report.run))}, started {text.moment(report.started_wall_ns)}.</sub>",
+    ]
+    return "\n\n".join(block for block in blocks if block) + "\n"
+
+
+def _headline(report: Report) -> Iterable[str]:
+    word = report.verdict.value.upper()
+    yield f"## {word}: {_escaped(text.sentence(report.because))}"
+    facts = []
+    if report.command:
+        facts.append(("program", _code(text.command_line(report.command))))
+    facts.append(("steps", _escaped(sentences.steps(report))))
+    if ahead := sentences.forecast(report):
+        facts.append(("forecast", _escaped(ahead)))
+    if report.verdict is Outcome.STEADY and (smallest := sentences.smallest_visible(report)):
+        facts.append(("smallest leak this run could have shown", _escaped(smallest)))
+    if ended := sentences.ending(report):
+        facts.append(("ended", _escaped(ended)))
+    yield "\n".join(f"- **{label}:** {words}" for label, words in facts)
+
+
+def _finding(report: Report, finding: Finding) -> Iterable[str]:
+    yield f"### {_escaped(sentences.finding_title(finding))}"
+    yield _escaped(text.sentence(finding.says))
+    yield _escaped(" · ".join(sentences.finding_account(finding)))
+    if finding.holder:
+        last = len(finding.holder) - 1
+        yield _fenced(
+            f"{'╰→' if index == last else '├─' if index else '┬ '} {text.clean(link).strip()}"
+            for index, link in enumerate(finding.holder)
+        )
+    facts = []
+    if finding.site is not None:
+        facts.append(("made at", _place(finding.site)))
+    if finding.keeper is not None:
+        facts.append(("kept by", _place(finding.keeper)))
+    if finding.fix is not None:
+        facts.append(("fix", _escaped(text.clean(finding.fix.text).strip())))
+    if finding.processes and len(report.processes) > 1:
+        names = (sentences.process_name(report, process) for process in finding.processes)
+        facts.append(("in", _escaped(", ".join(names))))
+    yield "\n".join(f"- **{label}:** {words}" for label, words in facts)
+    if finding.fix is not None and finding.fix.diff:
+        yield _fenced((text.clean(line) for line in finding.fix.diff.splitlines()), "diff")
+
+
+def _place(site: Site) -> str:
+    place = _code(f"{text.clean(site.file)}:{site.line}")
+    if site.function:
+        place += f" in {_code(text.clean(site.function))}"
+    if site.source and site.source.strip():
+        place += f": {_code(text.clean(site.source).strip())}"
+    return place
+
+
+def _not_explained(report: Report) -> Iterable[str]:
+    if says := sentences.no_line_named(report):
+        yield _escaped(says)
+    yield from _listed("Not explained", (_escaped(r) for r in sentences.unexplained(report)))
+
+
+def _series(report: Report) -> Iterable[str]:
+    if not report.verdicts:
+        return
+    has_processes = len(report.processes) > 1
+    rows = []
+    for verdict in sentences.by_severity(report.verdicts):
+        per_step = verdict.bytes_per_step
+        rows.append(
+            [
+                *([sentences.process_name(report, verdict.series.process)] * has_processes),
+                sentences.metric_name(verdict.series),
+                verdict.outcome.value.upper(),
+                verdict.shape.value,
+                text.rate(per_step.value, verdict.unit),
+                text.rate_between(per_step.low, per_step.high, verdict.unit),
+                f"{text.quantity(verdict.smallest_visible_bytes_per_step, verdict.unit)}/step",
+            ]
+        )
+    headers = ["series", "verdict", "shape", "rate", "between", "smallest visible"]
+    yield _table(["process"] * has_processes + headers, rows, right=3)
+
+
+def _peak(report: Report) -> Iterable[str]:
+    peak = report.peak
+    if peak is None:
+        return
+    step = "" if peak.at_step is None else f" at step {text.count(peak.at_step)}"
+    says = text.clean(peak.says).strip()
+    yield f"**Peak {text.size(peak.total_bytes)}{step}**" + (f", {_escaped(says)}" if says else "")
+    if peak.parts:
+        parts = sorted(peak.parts.items(), key=lambda part: -part[1])
+        total = peak.total_bytes
+        yield _table(
+            ["part", "size", "share"],
+            [
+                [text.clean(name), text.size(n), text.percent(n / total) if total > 0 else ""]
+                for name, n in parts
+            ],
+            right=2,
+        )
+
+
+def _processes(report: Report) -> Iterable[str]:
+    if len(report.processes) < 2:
+        return
+    rows = []
+    for process in report.processes:
+        sizes = (
+            process.first_rss_bytes,
+            process.last_rss_bytes,
+            process.peak_rss_bytes,
+            process.last_uss_bytes,
+        )
+        rows.append(
+            [
+                sentences.process_name(report, process.process),
+                str(process.pid),
+                "" if process.steps is None else text.count(process.steps),
+                *("" if size is None else text.size(size) for size in sizes),
+                sentences.process_end(process)
+                + ("" if process.is_followed else ", seen from outside only"),
+            ]
+        )
+    yield _table(
+        ["process", "pid", "steps", "RSS first", "RSS last", "RSS peak", "private", "ended"], rows
+    )
+
+
+def _machine(report: Report) -> Iterable[str]:
+    machine = report.machine
+    facts = [text.clean(machine.system), f"Python {text.clean(machine.python)}"]
+    facts += [text.clean(fact) for fact in (machine.libc, machine.allocator) if fact]
+    facts += [f"{name}={value}" for name, value in sorted(machine.allocator_settings.items())]
+    if machine.ram_bytes is not None:
+        facts.append(f"{text.size(machine.ram_bytes)} RAM")
+    if machine.limit_bytes is not None:
+        facts.append(f"{machine.limit_from or 'limit'} {text.size(machine.limit_bytes)}")
+    facts += machine.accelerators
+    facts += [f"{name} {version}" for name, version in sorted(machine.packages.items())]
+    yield f"**Machine:** {_escaped(', '.join(text.clean(fact) for fact in facts))}"
+
+
+def _listed(title: str, items: Iterable[str]) -> Iterable[str]:
+    lines = [f"- {item}" for item in items if item]
+    if lines:
+        yield f"**{title}**"
+        yield "\n".join(lines)
+
+
+def _table(headers: Sequence[str], rows: Sequence[Sequence[str]], right: int = 0) -> str:
+    """The last `right` columns are aligned to the right."""
+    left = len(headers) - right
+    rule = ["---" if index < left else "--:" for index in range(len(headers))]
+    lines = [headers, rule, *([_escaped(cell) for cell in row] for row in rows)]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+# Everything that starts something in GitHub's Markdown: emphasis, links, code, HTML, tables,
+# headings, mentions of people (@) and of issues (#).
+_SPECIAL = re.compile(r"([\\`*_\[\]<>|~#@!$])")
+_ENTITIES = {"<": "&lt;", ">": "&gt;", "@": "&#64;", "#": "&#35;"}
+
+
+def _escaped(words: str) -> str:
+    """Clean words as plain Markdown text: nothing in them is layout."""
+    words = words.replace("&", "&amp;")
+    words = _SPECIAL.sub(lambda m: _ENTITIES.get(m.group(), "\\" + m.group()), words)
+    return re.sub(r"^(\s*)([-+=]|\d+[.)])(?=\s|$)", r"\1\\\2", words)
+
+
+def _code(words: str) -> str:
+    """A code span that holds any words, even ones with backticks or pipes."""
+    if not words.strip():
+        return "` `"
+    longest = max((len(run) for run in re.findall(r"`+", words)), default=0)
+    fence = "`" * (longest + 1)
+    pad = " " if words[0] in "` " or words[-1] in "` " else ""
+    return f"{fence}{pad}{words}{pad}{fence}"
+
+
+def _fenced(lines: Iterable[str], language: str = "") -> str:
+    body = "\n".join(lines)
+    longest = max((len(run) for run in re.findall(r"`+", body)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}{language}\n{body}\n{fence}"

@@ -1,0 +1,297 @@
+"""Report → what a person reads in the terminal: the answer first, then why, then the rest."""
+
+from __future__ import annotations
+
+import math
+
+from rich.cells import cell_len
+from rich.text import Text
+
+from leakscope import text
+from leakscope.model import Finding, Outcome, Peak, ProcessSummary, Report, Site, Verdict
+from leakscope.render import sentences
+from leakscope.render.page import Page
+from leakscope.render.style import Style
+
+_LOOKS = {
+    Outcome.LEAK: "bold red",
+    Outcome.GROWING: "bold yellow",
+    Outcome.STEADY: "bold green",
+    Outcome.UNKNOWN: "bold cyan",
+}
+
+# A 64-rank job has hundreds of series; a screen has forty lines. JSON lists everything.
+_SERIES_SHOWN = 12
+_PROCESSES_SHOWN = 12
+_PARTS_SHOWN = 8
+_GAPS_SHOWN = 6
+_LINKS_SHOWN = 12
+
+_LABEL_WIDTH = 12
+_BAR_CELLS = 24
+
+
+def render(report: Report, style: Style) -> str:
+    """The report for a person, no line wider than the style allows."""
+    page = Page(style)
+    _headline(page, report)
+    for finding in report.findings:
+        page.blank()
+        _finding(page, report, finding)
+    _not_explained(page, report)
+    _series(page, report)
+    if report.peak is not None:
+        _peak(page, report.peak)
+    if len(report.processes) > 1:
+        _processes(page, report.processes)
+    page.blank()
+    _notes(page, report)
+    _blind_spots(page, report)
+    _footer(page, report, style)
+    return str(page)
+
+
+def one_line(report: Report) -> str:
+    """The report in one line, for `--quiet` and for logs."""
+    return sentences.one_line(report)
+
+
+def _headline(page: Page, report: Report) -> None:
+    word = page.text(report.verdict.value.upper(), _LOOKS[report.verdict])
+    page.hang(
+        Text.assemble(word, "  "),
+        page.text(text.sentence(report.because) or text.UNKNOWN, "bold"),
+    )
+    if report.command:
+        _labelled(page, "program", text.command_line(report.command))
+    _labelled(page, "steps", sentences.steps(report))
+    if ahead := sentences.forecast(report):
+        _labelled(page, "forecast", ahead, "yellow")
+    smallest = sentences.smallest_visible(report)
+    if report.verdict is Outcome.STEADY and smallest:
+        _labelled(page, "visible", f"the smallest leak this run could have shown: {smallest}")
+    if ended := sentences.ending(report):
+        _labelled(page, "ended", ended, "red")
+
+
+def _listed(page: Page, label: str, items: list[Text]) -> None:
+    for index, item in enumerate(items):
+        name = label if index == 0 else ""
+        bullet = page.text("· " if len(items) > 1 else "")
+        page.hang(Text.assemble(page.text(f"  {name:<{_LABEL_WIDTH}}", "dim"), bullet), item)
+
+
+def _labelled(page: Page, label: str, words: str, look: str = "") -> None:
+    page.hang(page.text(f"  {label:<{_LABEL_WIDTH}}", "dim"), page.text(words, look))
+
+
+def _finding(page: Page, report: Report, finding: Finding) -> None:
+    account = sentences.finding_account(finding)
+    title = page.text(sentences.finding_title(finding), "bold red")
+    page.spread(title, page.text(" · ".join(account)))
+    page.line(page.text(text.clean(finding.says).strip()), indent=2)
+    _holder(page, finding)
+    if finding.keeper is not None:
+        _labelled(page, "kept by", _place(finding.keeper))
+    if finding.fix is not None:
+        _labelled(page, "fix", text.clean(finding.fix.text).strip(), "green")
+        _diff(page, finding.fix.diff or "")
+    if finding.processes and len(report.processes) > 1:
+        names = [sentences.process_name(report, process) for process in finding.processes]
+        _labelled(page, "in", ", ".join(names[:8]) + (" …" if len(names) > 8 else ""))
+
+
+def _holder(page: Page, finding: Finding) -> None:
+    """The path from a root to what is kept; the links that grow are underlined."""
+    links = [_split_link(link) for link in finding.holder]
+    if len(links) > _LINKS_SHOWN:
+        hidden = len(links) - _LINKS_SHOWN + 1
+        half = _LINKS_SHOWN // 2
+        links[half : half + hidden] = [(f"… {text.plural(hidden, 'link')} more", "")]
+    made = f"made at {_spot(finding.site)}" if finding.site is not None else ""
+    column = max((len(name) for name, rest in links if rest), default=0)
+    for index, (name, rest) in enumerate(links):
+        is_last = index == len(links) - 1
+        branch = "╰→ " if is_last else "┬  " if index == 0 else "├─ "
+        words = f"{name:<{column}}  {rest}" if rest and column <= 24 else f"{name} {rest}".strip()
+        line = page.text(words, "bold" if is_last else "")
+        tail = page.text(f"   {made}" if is_last and made else "", "dim")
+        if is_last and page.fits(line, tail, indent=5):
+            line, made = Text.assemble(line, tail), ""
+        page.hang(page.text(f"  {branch}", "dim"), line)
+        if not is_last and index > 0 and "/step" in rest:
+            page.hang(page.text("  │  ", "dim"), page.text("~" * min(len(name), 40), "red"))
+    if made:
+        _labelled(page, "made at", made.removeprefix("made at "))
+        if finding.site is not None and finding.site.source:
+            _labelled(page, "", text.clean(finding.site.source).strip(), "dim")
+
+
+def _split_link(link: str) -> tuple[str, str]:
+    """`.losses list, 412 items` → the link and what it leads to; roots stay whole."""
+    words = text.clean(link).strip()
+    if words[:1] in {".", "["}:
+        name, _, rest = words.partition(" ")
+        return name, rest.strip()
+    return words, ""
+
+
+def _spot(site: Site) -> str:
+    place = f"{text.clean(site.file)}:{site.line}"
+    return f"{place} in {text.clean(site.function)}" if site.function else place
+
+
+def _place(site: Site) -> str:
+    source = text.clean(site.source).strip() if site.source else ""
+    return f"{_spot(site)}   {source}" if source else _spot(site)
+
+
+def _diff(page: Page, diff: str) -> None:
+    for line in diff.splitlines():
+        look = {"+": "green", "-": "red"}.get(line[:1], "dim")
+        page.line(page.text(text.clean(line), look), indent=2 + _LABEL_WIDTH)
+
+
+def _not_explained(page: Page, report: Report) -> None:
+    if says := sentences.no_line_named(report):
+        page.blank()
+        page.line(page.text(says))
+    if rest := sentences.unexplained(report):
+        page.blank()
+        _listed(page, "unexplained", [page.text(words) for words in rest])
+
+
+def _series(page: Page, report: Report) -> None:
+    if not report.verdicts:
+        return
+    ranked = sentences.by_severity(report.verdicts)
+    shown, hidden = ranked[:_SERIES_SHOWN], ranked[_SERIES_SHOWN:]
+    groups: dict[str, list[Verdict]] = {}
+    for verdict in shown:
+        groups.setdefault(verdict.series.process, []).append(verdict)
+    page.blank()
+    headers = ("series", "verdict", "shape", "per step", "between", "visible")
+    rows = {process: [_row(page, v) for v in some] for process, some in groups.items()}
+    widths = page.column_widths(headers, [row for some in rows.values() for row in some])
+    page.table(headers, [], right=(3, 4, 5), spare=(4, 5), widths=widths)
+    for process, some in rows.items():
+        if len(groups) > 1:
+            page.line(page.text(sentences.process_name(report, process), "bold"))
+        page.table(headers, some, right=(3, 4, 5), spare=(4, 5), has_head=False, widths=widths)
+    if hidden:
+        page.line(page.text(_hidden_series(hidden), "dim"), indent=2)
+
+
+def _row(page: Page, verdict: Verdict) -> list[Text]:
+    per_step = verdict.bytes_per_step
+    unit = "bytes" if verdict.unit == "bytes" else "count"  # the series' name says of what
+    return [
+        page.text(sentences.metric_name(verdict.series)),
+        page.text(verdict.outcome.value.upper(), _LOOKS[verdict.outcome]),
+        page.text(verdict.shape.value),
+        page.text(text.rate(per_step.value, unit).removesuffix("/step")),
+        page.text(text.rate_between(per_step.low, per_step.high, unit).removesuffix("/step")),
+        page.text(text.quantity(verdict.smallest_visible_bytes_per_step, unit)),
+    ]
+
+
+def _hidden_series(hidden: list[Verdict]) -> str:
+    counts = [
+        f"{text.count(n)} {outcome.value}"
+        for outcome in Outcome
+        if (n := sum(v.outcome is outcome for v in hidden))
+    ]
+    return f"and {text.plural(len(hidden), 'series', 'series')} more: {', '.join(counts)}"
+
+
+def _peak(page: Page, peak: Peak) -> None:
+    page.blank()
+    title = f"Peak {text.size(peak.total_bytes)}"
+    if peak.at_step is not None:
+        title += f" at step {text.count(peak.at_step)}"
+    says = text.clean(peak.says).strip()
+    page.line(Text.assemble(page.text(title, "bold"), page.text(f"  {says}" if says else "")))
+    parts = sorted(peak.parts.items(), key=lambda part: -part[1])
+    shown, rest = parts[:_PARTS_SHOWN], parts[_PARTS_SHOWN:]
+    if rest:
+        shown.append((f"{text.plural(len(rest), 'part')} more", sum(size for _, size in rest)))
+    largest = max((size for _, size in shown), default=0)
+    longest = max((cell_len(name) for name, _ in shown), default=0)
+    cells = max(min(_BAR_CELLS, page.width - longest - 25), 4)
+    rows = []
+    for name, size in shown:
+        share = size / peak.total_bytes if peak.total_bytes > 0 else math.nan
+        rows.append(
+            [
+                page.text(text.clean(name)),
+                page.text(text.size(size)),
+                page.text(text.percent(share) if math.isfinite(share) else ""),
+                page.text(_bar(size, largest, cells), "blue"),
+            ]
+        )
+    if rows:
+        page.table(("", "", "", ""), rows, right=(1, 2), has_head=False)
+
+
+def _bar(size: int, largest: int, cells: int) -> str:
+    if size <= 0 or largest <= 0:
+        return ""
+    halves = max(round(2 * cells * (size / largest)), 1)
+    return "█" * (halves // 2) + "▌" * (halves % 2)
+
+
+def _notes(page: Page, report: Report) -> None:
+    notes = [page.text(line) for note in report.notes if (line := text.sentence(note))]
+    _listed(page, "notes", notes)
+
+
+def _processes(page: Page, processes: tuple[ProcessSummary, ...]) -> None:
+    page.blank()
+    headers = ("process", "pid", "steps", "RSS first", "last", "peak", "private", "ended")
+    rows = []
+    for process in processes[:_PROCESSES_SHOWN]:
+        name = text.clean(process.name).strip() or text.clean(process.process)
+        name += "" if process.is_followed else " *"
+        rows.append(
+            [
+                page.text(name),
+                page.text(str(process.pid)),
+                page.text("" if process.steps is None else text.count(process.steps)),
+                *(
+                    page.text("" if size is None else text.size(size))
+                    for size in (
+                        process.first_rss_bytes,
+                        process.last_rss_bytes,
+                        process.peak_rss_bytes,
+                        process.last_uss_bytes,
+                    )
+                ),
+                page.text(sentences.process_end(process)),
+            ]
+        )
+    page.table(headers, rows, right=(1, 2, 3, 4, 5, 6), spare=(1, 3))
+    if not all(process.is_followed for process in processes[:_PROCESSES_SHOWN]):
+        page.line(page.text("* seen from outside only", "dim"), indent=2)
+    if len(processes) > _PROCESSES_SHOWN:
+        more = text.plural(len(processes) - _PROCESSES_SHOWN, "process", "processes")
+        page.line(page.text(f"and {more} more", "dim"), indent=2)
+
+
+def _blind_spots(page: Page, report: Report) -> None:
+    spots = sentences.blind_spots(report)
+    items = [page.text(f"{what}: {why}") for what, why in spots[:_GAPS_SHOWN]]
+    if len(spots) > _GAPS_SHOWN:
+        items.append(page.text(f"and {len(spots) - _GAPS_SHOWN} more", "dim"))
+    _listed(page, "blind spots", items)
+
+
+def _footer(page: Page, report: Report, style: Style) -> None:
+    _labelled(page, "cost", sentences.cost(report), "dim")
+    commands = sentences.next_commands(report, style.recording)
+    column = max(len(command) for command, _ in commands)
+    for index, (command, purpose) in enumerate(commands):
+        label = page.text(f"  {'' if index else 'next':<{_LABEL_WIDTH}}", "dim")
+        typed = page.text(command)
+        aside = page.text(f"{'':<{column - len(command)}}   {purpose}", "dim")
+        is_wide = page.fits(label, page.text(" " * (column + 3 + len(purpose))))
+        page.hang(label, Text.assemble(typed, aside) if is_wide else typed)

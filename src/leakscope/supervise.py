@@ -1,0 +1,286 @@
+"""`leakscope run` from outside: starts the program, samples its process tree, outlives it.
+
+The program keeps its terminal, its stdin, its process group and its exit status. Nothing is
+sampled by a thread inside it, and a SIGKILL of it ends only it: this side still has the record.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from leakscope.model import Gap, Moment, ProcessEnd, ProcessStart, Pulses, Sample
+from leakscope.observe.limits import Cgroup, find_cgroup, read_meminfo
+from leakscope.observe.processes import (
+    Found,
+    Watched,
+    command_of,
+    environment_of,
+    find_tree,
+)
+from leakscope.record.format import SUPERVISOR_FILE, delta_code
+from leakscope.record.writer import Writer
+
+_HEARD = {
+    signal.SIGINT,
+    signal.SIGTERM,
+    signal.SIGHUP,
+    signal.SIGQUIT,
+    signal.SIGUSR1,
+    signal.SIGUSR2,
+    signal.SIGCHLD,
+}
+_FROM_KERNEL = 0x80
+"""si_code of a signal the terminal sends to the whole foreground group: the program has it too."""
+
+_FASTEST_S = 0.005
+_SLOWEST_S = 1.0
+_SHARE_OF_AGE = 1 / 300
+"""RSS is read at least 300 times in any run: every 5 ms at first, every second after 5 minutes."""
+
+_TREE_S = 0.05
+_TREE_PAUSE = 30
+_SLOW_PAUSE_ALONE = 100
+_SLOW_PAUSE_FAMILY = 40
+"""smaps_rollup costs 6 to 21 ms a GiB of RSS and is repeated after so many times its cost. With
+children around, shared against private pages is the question, and it is asked more often."""
+_SLOW_SHARE_OF_AGE = 1 / 60
+_FLUSH_S = 0.5
+
+_RANKS = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "SLURM_PROCID")
+_MACHINE = "machine"
+
+
+class Exited(NamedTuple):
+    """How the program ended, as `wait4` told it."""
+
+    code: int | None
+    signal: int | None
+
+
+class _Member:
+    """A live process of the tree, with its rows that are not written yet."""
+
+    def __init__(self, found: Found) -> None:
+        self.watched = Watched(found)
+        self.mono_ns: list[int | None] = []
+        self.rss_bytes: list[int | None] = []
+        self.next_slow_s = 0.0
+
+
+class Supervisor:
+    """Runs one command to its end and records what can be seen of it from outside."""
+
+    def __init__(self, directory: str, command: Sequence[str], environment: dict[str, str]) -> None:
+        self._command = command
+        self._environment = environment
+        self._writer = Writer(os.path.join(directory, SUPERVISOR_FILE))
+        self._members: dict[str, _Member] = {}
+        self._machine_rows: dict[str, list[int | None]] = {}
+        self._cgroup: Cgroup | None = None
+        self._next_tree_s = self._next_flush_s = self._next_machine_s = 0.0
+        self._program: subprocess.Popen[bytes] | None = None
+
+    @property
+    def lost_records(self) -> int:
+        return self._writer.lost_records
+
+    @property
+    def last_error(self) -> str | None:
+        return self._writer.last_error
+
+    def run(self) -> Exited:
+        """Start the program and watch it until it ends. OSError if it cannot be started."""
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, _HEARD)
+        try:
+            self._program = subprocess.Popen(
+                self._command,
+                env=self._environment,
+                # Blocked signals are inherited; the program must start with the caller's mask.
+                preexec_fn=lambda: signal.pthread_sigmask(signal.SIG_SETMASK, before) and None,
+            )
+            self._cgroup = find_cgroup(self._program.pid)
+            return self._watch(self._program)
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+            self._writer.close()
+
+    def _watch(self, program: subprocess.Popen[bytes]) -> Exited:
+        started_s = time.monotonic()
+        while True:
+            now_s = time.monotonic()
+            age_s = now_s - started_s
+            self._look(now_s, age_s)
+            busy_s = time.monotonic() - now_s
+            pause_s = min(max(_FASTEST_S, age_s * _SHARE_OF_AGE, 50 * busy_s), _SLOWEST_S)
+            self._listen(program.pid, pause_s)
+            pid, status, usage = os.wait4(program.pid, os.WNOHANG)
+            if pid:
+                return self._finish(program, status, usage.ru_maxrss * 1024)
+
+    def _listen(self, pid: int, seconds: float) -> None:
+        """Wait, hand on what was sent to us alone, and wake when the program ends."""
+        deadline = time.monotonic() + seconds
+        while (left := deadline - time.monotonic()) > 0:
+            heard = signal.sigtimedwait(_HEARD, left)
+            if heard is None:
+                return
+            if heard.si_signo == signal.SIGCHLD:
+                if heard.si_pid == pid:
+                    return
+            elif heard.si_code != _FROM_KERNEL:
+                os.kill(pid, heard.si_signo)
+
+    # ── looking ──
+
+    def _look(self, now_s: float, age_s: float) -> None:
+        if now_s >= self._next_tree_s:
+            self._find_members()
+            self._next_tree_s = now_s + max(_TREE_S, _TREE_PAUSE * (time.monotonic() - now_s))
+        for process, member in list(self._members.items()):
+            rss = member.watched.rss_bytes()
+            if rss is None:
+                self._lose_member(process)
+            else:
+                member.mono_ns.append(time.monotonic_ns())
+                member.rss_bytes.append(rss)
+                self._read_slowly(process, member, age_s)
+        if now_s >= self._next_machine_s:
+            self._read_machine()
+            self._next_machine_s = now_s + 10 * _FASTEST_S
+        if now_s >= self._next_flush_s:
+            self._flush()
+            self._next_flush_s = now_s + _FLUSH_S
+
+    def _find_members(self) -> None:
+        assert self._program is not None
+        for found in find_tree(self._program.pid):
+            if found.process not in self._members:
+                try:
+                    self._members[found.process] = _Member(found)
+                except OSError:
+                    continue  # ended while we were looking
+                self._introduce(found)
+
+    def _introduce(self, found: Found) -> None:
+        assert self._program is not None
+        command = command_of(found.pid)
+        kind = "main" if found.pid == self._program.pid else kind_of(command)
+        self._writer.append(
+            ProcessStart(
+                process=found.process,
+                pid=found.pid,
+                parent_pid=found.parent_pid,
+                at=_now(),
+                kind=kind,
+                command=command,
+                environment=environment_of(found.pid, _RANKS),
+            )
+        )
+        if (flag := unfollowed_flag(command)) is not None:
+            what = f"inside of process {found.pid} (python {flag})"
+            why = f"python {flag} starts without the environment through which the agent comes"
+            self._writer.append(Gap(what, why, found.process))
+
+    def _read_slowly(self, process: str, member: _Member, age_s: float) -> None:
+        began_s = time.monotonic()
+        if began_s < member.next_slow_s:
+            return
+        values, gaps = member.watched.read_slow()
+        if values:
+            self._writer.append(Sample(_now(), process, "process", values, gaps))
+        cost_s = time.monotonic() - began_s
+        pause = _SLOW_PAUSE_FAMILY if len(self._members) > 1 else _SLOW_PAUSE_ALONE
+        member.next_slow_s = began_s + max(cost_s * pause, age_s * _SLOW_SHARE_OF_AGE, 0.05)
+
+    def _read_machine(self) -> None:
+        values = self._cgroup.read() if self._cgroup is not None else {}
+        try:
+            values |= read_meminfo()
+        except OSError:
+            pass
+        values["mono_ns"] = time.monotonic_ns()
+        length = max((len(column) for column in self._machine_rows.values()), default=0)
+        for name in {*values, *self._machine_rows}:
+            column = self._machine_rows.setdefault(name, [None] * length)
+            column.append(values.get(name))
+
+    # ── writing ──
+
+    def _flush(self) -> None:
+        for process, member in self._members.items():
+            self._write_rows(process, member)
+        if self._machine_rows:
+            columns = {name: delta_code(column) for name, column in self._machine_rows.items()}
+            self._writer.append(Pulses(_MACHINE, "time", columns))
+            self._machine_rows.clear()
+
+    def _write_rows(self, process: str, member: _Member) -> None:
+        if member.mono_ns:
+            columns = {
+                "mono_ns": delta_code(member.mono_ns),
+                "rss_bytes": delta_code(member.rss_bytes),
+            }
+            self._writer.append(Pulses(process, "time", columns))
+            member.mono_ns.clear()
+            member.rss_bytes.clear()
+
+    def _lose_member(self, process: str) -> None:
+        member = self._members.pop(process)
+        self._write_rows(process, member)
+        member.watched.close()
+        self._writer.append(ProcessEnd(_now(), process))
+
+    def _finish(self, program: subprocess.Popen[bytes], status: int, peak: int) -> Exited:
+        exit_code = os.waitstatus_to_exitcode(status)
+        program.returncode = exit_code  # Popen must not wait for a process we have reaped
+        ended = Exited(None, -exit_code) if exit_code < 0 else Exited(exit_code, None)
+        self._read_machine()
+        self._flush()
+        values = {"peak_rss_bytes": peak}
+        if self._cgroup is not None and (limit := self._cgroup.limit_bytes()) is not None:
+            values["limit_bytes"] = limit
+        for process, member in self._members.items():
+            is_program = member.watched.found.pid == program.pid
+            self._writer.append(
+                ProcessEnd(_now(), process, ended.code, ended.signal, values)
+                if is_program
+                else ProcessEnd(_now(), process)
+            )
+            member.watched.close()
+        self._members.clear()
+        return ended
+
+
+def kind_of(command: Sequence[str]) -> str:
+    """What a child is for, from its command line alone; an agent inside knows better."""
+    line = " ".join(command[:4])
+    if "multiprocessing.resource_tracker" in line or "multiprocessing.forkserver" in line:
+        return "helper"
+    return "child"
+
+
+def unfollowed_flag(command: Sequence[str]) -> str | None:
+    """The interpreter flag that keeps the agent out, if this is a Python started with one."""
+    if not command or not os.path.basename(command[0]).startswith("python"):
+        return None
+    for word in command[1:]:
+        if not word.startswith("-") or word in ("-c", "-m", "-", "--"):
+            return None
+        for letter in word[1:]:
+            if not word.startswith("--") and letter in "IES":
+                return f"-{letter}"
+            if letter in "cmWX":
+                break
+        if word[-1] in "cm" and not word.startswith("--"):
+            return None
+    return None
+
+
+def _now() -> Moment:
+    return Moment(time.time_ns(), time.monotonic_ns())
+

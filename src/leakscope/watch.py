@@ -1,0 +1,234 @@
+"""The agent: one per process. Counts steps, takes the pulse, writes through with every block.
+
+`leakscope run` starts it in each Python process that imports a framework; `with watch():` starts
+it in this one. It never raises and never prints in the program, keeps no object of the program
+alive, and starts no thread (a live thread makes every `fork` warn on Python 3.12 and newer).
+"""
+
+from __future__ import annotations
+
+import atexit
+import gc
+import os
+import sys
+import time
+from _thread import allocate_lock
+from types import TracebackType
+
+from leakscope.frameworks import torch as torch_adapter
+from leakscope.model import Census, Gap, Mark, Moment, ProcessStart, Tally
+from leakscope.observe.guard import guarded
+from leakscope.observe.native_heap import open_native_heap
+from leakscope.observe.pulse import Pulse
+from leakscope.record.format import file_of, name_process
+from leakscope.record.writer import Writer
+
+SOURCES = ("dataloader", "fetch", "forward", "optimizer", "api")
+"""What can count as a step, the weakest first: a stronger one takes over when it speaks."""
+
+_RANK = {source: rank for rank, source in enumerate(SOURCES)}
+_PATIENCE = 64
+"""So many weaker events without a stronger one, and the weaker ones get rows of their own:
+a long evaluation, or inference after training."""
+
+_TOLD_ENVIRONMENT = (
+    "RANK",
+    "LOCAL_RANK",
+    "WORLD_SIZE",
+    "GROUP_RANK",
+    "TORCHELASTIC_RESTART_COUNT",
+    "TORCHELASTIC_RUN_ID",
+    "SLURM_PROCID",
+    "SLURM_JOB_ID",
+)
+
+
+class Agent:
+    """Sees one process from inside."""
+
+    def __init__(self, directory: str, *, steps_from: str = "auto") -> None:
+        self.directory = directory
+        self.steps_from = steps_from
+        self._heap = open_native_heap()
+        self._collections = 0
+        self._reset(name_process(os.getpid()), "process")
+
+    def _reset(self, process: str, kind: str) -> None:
+        self.process = process
+        self.kind = kind
+        self.name: str | None = None
+        self.steps: dict[str, int] = dict.fromkeys(SOURCES, 0)
+        self._rank = -1
+        self._weaker_events = 0
+        self._patience = _PATIENCE
+        self._busy = allocate_lock()
+        self._is_closed = False
+        self.writer = Writer(os.path.join(self.directory, file_of(process)))
+
+    def start(self) -> None:
+        """Say who we are, and listen to the collector, to forks and to the end."""
+        self.pulse = Pulse(self.process, self.writer, self._heap.read)
+        self.introduce()
+        if self._heap.why_not:
+            what = f"bytes in use ({self._heap.allocator})"
+            self.writer.append(Gap(what, self._heap.why_not, self.process))
+        self.on_collection = guarded(self._note_collection, "garbage collector", self.gap)
+        self._after_fork = guarded(self._start_in_child, "fork", self.gap)
+        gc.callbacks.append(self.on_collection)
+        os.register_at_fork(after_in_child=self._after_fork)
+        atexit.register(guarded(self.close, "exit", self.gap))
+
+    def introduce(self) -> None:
+        """Write who this process is; again when more is known of it."""
+        environment = {name: os.environ[name] for name in _TOLD_ENVIRONMENT if name in os.environ}
+        environment["allocator"] = self._heap.allocator
+        self.writer.append(
+            ProcessStart(
+                process=self.process,
+                pid=os.getpid(),
+                parent_pid=os.getppid(),
+                at=self.now(),
+                kind=self.kind,
+                name=self.name,
+                python=sys.version.split(None, 1)[0],
+                environment=environment,
+            )
+        )
+
+    # ── events ──
+
+    def beat(self, source: str) -> None:
+        """A step, or what may be one, has been made."""
+        steps = self.steps
+        steps[source] += 1
+        if self._is_closed or (self.steps_from != "auto" and source != self.steps_from):
+            return
+        if not self._busy.acquire(blocking=False):
+            return  # another thread is taking a row right now
+        try:
+            rank = _RANK[source]
+            if rank < self._rank:
+                self._weaker_events += 1
+                if self._weaker_events <= self._patience:
+                    return
+            elif self._weaker_events:
+                # So many between two steps is this program's habit (accumulation, evaluation).
+                self._patience = max(self._patience, 2 * self._weaker_events)
+                self._weaker_events = 0
+            self._rank = max(rank, self._rank)
+            pulse = self.pulse
+            if source != pulse.source:
+                pulse.flush()
+                pulse.source = source
+            pulse.beat(steps[source], self._collections)
+        finally:
+            self._busy.release()
+
+    def row_before_first_step(self) -> None:
+        """The level before the first optimizer step: its state appears within that step."""
+        if not self.steps["optimizer"]:
+            self.pulse.flush()
+            self.pulse.source = "optimizer"
+            self.pulse.take(time.monotonic_ns(), 0, self._collections)
+
+    def mark(self, what: str, *, began_ns: int = 0, text: str | None = None) -> None:
+        now = self.now()
+        duration_ns = now.mono_ns - began_ns if began_ns else 0
+        values = self.pulse.counters()
+        self.writer.append(Mark(now, self.process, what, duration_ns, values, text))
+
+    def census(self, probe: str, tallies: tuple[Tally, ...]) -> None:
+        self.writer.append(Census(self.now(), self.process, probe, tallies))
+
+    def gap(self, gap: Gap) -> None:
+        self.writer.append(Gap(gap.what, gap.why, gap.process or self.process))
+
+    def became(self, kind: str, name: str) -> None:
+        if (kind, name) != (self.kind, self.name):
+            self.kind, self.name = kind, name
+            self.introduce()
+
+    def now(self) -> Moment:
+        step = self.steps[SOURCES[self._rank]] if self._rank >= 0 else None
+        return Moment(time.time_ns(), time.monotonic_ns(), step)
+
+    def close(self) -> None:
+        """Write what is left. Later events are counted but not recorded."""
+        if not self._is_closed:
+            self._is_closed = True
+            self.pulse.flush()
+            self.writer.close()
+
+    def stop(self) -> None:
+        """Close, and leave no callback behind."""
+        self.close()
+        if self.on_collection in gc.callbacks:
+            gc.callbacks.remove(self.on_collection)
+
+    def _note_collection(self, phase: str, info: dict[str, int]) -> None:
+        if phase == "stop" and info["generation"] == 2 and not self._is_closed:
+            self._collections += 1
+            values = self.pulse.counters()
+            values["collected_count"] = info["collected"]
+            self.writer.append(Mark(self.now(), self.process, "collection", 0, values))
+
+    def _start_in_child(self) -> None:
+        """Runs in a forked child: a file of its own, and nothing of the parent's."""
+        if self._is_closed:
+            return
+        self.writer.close()
+        self._reset(name_process(os.getpid()), "child")
+        self.pulse.after_fork(self.process, self.writer)
+        self.introduce()
+
+
+_agent: Agent | None = None
+
+
+def start_agent(directory: str, *, steps_from: str = "auto") -> Agent:
+    """The agent of this process, started if there is none yet."""
+    global _agent
+    if _agent is None or _agent._is_closed:
+        _agent = Agent(directory, steps_from=steps_from)
+        _agent.start()
+    torch_adapter.arm(_agent)
+    return _agent
+
+
+def running_agent() -> Agent | None:
+    return _agent if _agent is not None and not _agent._is_closed else None
+
+
+def step() -> None:
+    """Say that one step of the program is done; overrides every other way of counting steps."""
+    agent = running_agent()
+    if agent is None and (directory := os.environ.get("LEAKSCOPE_RUN_DIR")):
+        # Under `leakscope run` in a program without a framework, the agent is not there yet.
+        guarded(start_agent, "agent", lambda _: None)(directory)
+        agent = running_agent()
+    if agent is not None:
+        agent.beat("api")
+
+
+class Watching:
+    """What `with watch()` gives: the recording's folder, and the agent while it runs."""
+
+    def __init__(self, directory: str) -> None:
+        self.directory = directory
+        self._agent: Agent | None = None
+
+    def __enter__(self) -> Watching:
+        self._agent = start_agent(self.directory)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._agent is not None:
+            torch_adapter.disarm(self._agent)
+            self._agent.stop()
+
+

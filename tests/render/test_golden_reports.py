@@ -1,0 +1,27 @@
+"""Each kind of report in each format, as files a reviewer can open."""
+
+from __future__ import annotations
+
+import golden
+import make_report
+import pytest
+
+from leakscope.render import Style, render
+
+_RECORDING = ".leakscope/20261115-082113-4711"
+
+_DOCUMENTS = {
+    "80.txt": ("terminal", Style(width=80, recording=_RECORDING)),
+    "120-colour.txt": ("terminal", Style(width=120, has_colour=True, recording=_RECORDING)),
+    "60-ascii.txt": ("terminal", Style(width=60, is_ascii=True, recording=_RECORDING)),
+    "md": ("markdown", Style()),
+    "json": ("json", Style()),
+}
+
+
+@pytest.mark.parametrize("ending", _DOCUMENTS)
+@pytest.mark.parametrize("case", make_report.CASES)
+def test_report_reads_as_agreed(case: str, ending: str, pytestconfig: pytest.Config) -> None:
+    to, style = _DOCUMENTS[ending]
+    document = render(make_report.CASES[case](), to, style)
+    golden.check(pytestconfig, f"render/{case}.{ending}", document)
