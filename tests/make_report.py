@@ -74,9 +74,7 @@ def verdict(
     )
 
 
-def process(
-    name: str = "main", pid: int = 4711, key: str = MAIN, **changes: Any
-) -> ProcessSummary:
+def process(name: str = "main", pid: int = 4711, key: str = MAIN, **changes: Any) -> ProcessSummary:
     summary = ProcessSummary(
         process=key,
         kind=name.split()[0],
@@ -121,10 +119,10 @@ def steady(**changes: Any) -> Report:
                 "parameters": 240 * MIB,
                 "gradients": 240 * MIB,
                 "optimizer state": 480 * MIB,
-                "other live bytes": 61 * MIB,
-                "held free by the allocator": 280 * MIB,
+                "transient, within a step": 61 * MIB,
+                "freed, held by the allocator": 280 * MIB,
             },
-            says="inside a training step",
+            says="1.3 GiB at the highest point, 61 MiB of it only within a step",
         ),
         notes=("RSS rose by 480 MiB at step 1, when the optimizer made its state, and stayed",),
         processes=(process(),),

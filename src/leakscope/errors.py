@@ -106,7 +106,7 @@ def no_steps(path: str) -> LeakscopeError:
     return LeakscopeError(
         f"the recording {_quoted(path)} has no steps",
         why="the program ended before leakscope saw an optimizer step, a forward pass, "
-        "a batch or a second of running",
+        "a batch or a tick of the clock",
         do="run it for longer, or call leakscope.step() once in each round of your loop",
         slug="no-steps",
     )

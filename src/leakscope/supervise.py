@@ -42,13 +42,18 @@ _SLOWEST_S = 1.0
 _SHARE_OF_AGE = 1 / 300
 """RSS is read at least 300 times in any run: every 5 ms at first, every second after 5 minutes."""
 
+_COST_OF_ONE_S = 20e-6
+_FAST_PAUSE = 50
+"""Reading one process costs some 20 µs of Python; with hundreds of them the pace is lowered."""
+
 _TREE_S = 0.05
 _TREE_PAUSE = 30
 _SLOW_PAUSE_ALONE = 100
-_SLOW_PAUSE_FAMILY = 40
+_SLOW_PAUSE_FAMILY = 8
+_SLOW_SHARE_OF_AGE = 1 / 25
 """smaps_rollup costs 6 to 21 ms a GiB of RSS and is repeated after so many times its cost. With
-children around, shared against private pages is the question, and it is asked more often."""
-_SLOW_SHARE_OF_AGE = 1 / 60
+children around, shared against private pages is the question, and a worker may live for two
+seconds only, so it is asked more often; a 25th of the age soon makes that rare."""
 _FLUSH_S = 0.5
 
 _RANKS = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "SLURM_PROCID")
@@ -70,6 +75,7 @@ class _Member:
         self.mono_ns: list[int | None] = []
         self.rss_bytes: list[int | None] = []
         self.next_slow_s = 0.0
+        self.first_seen_s = time.monotonic()
 
 
 class Supervisor:
@@ -114,9 +120,9 @@ class Supervisor:
         while True:
             now_s = time.monotonic()
             age_s = now_s - started_s
-            self._look(now_s, age_s)
-            busy_s = time.monotonic() - now_s
-            pause_s = min(max(_FASTEST_S, age_s * _SHARE_OF_AGE, 50 * busy_s), _SLOWEST_S)
+            self._look(now_s)
+            fast_s = _FAST_PAUSE * _COST_OF_ONE_S * len(self._members)
+            pause_s = min(max(_FASTEST_S, age_s * _SHARE_OF_AGE, fast_s), _SLOWEST_S)
             self._listen(program.pid, pause_s)
             pid, status, usage = os.wait4(program.pid, os.WNOHANG)
             if pid:
@@ -137,7 +143,7 @@ class Supervisor:
 
     # ── looking ──
 
-    def _look(self, now_s: float, age_s: float) -> None:
+    def _look(self, now_s: float) -> None:
         if now_s >= self._next_tree_s:
             self._find_members()
             self._next_tree_s = now_s + max(_TREE_S, _TREE_PAUSE * (time.monotonic() - now_s))
@@ -148,7 +154,7 @@ class Supervisor:
             else:
                 member.mono_ns.append(time.monotonic_ns())
                 member.rss_bytes.append(rss)
-                self._read_slowly(process, member, age_s)
+                self._read_slowly(process, member)
         if now_s >= self._next_machine_s:
             self._read_machine()
             self._next_machine_s = now_s + 10 * _FASTEST_S
@@ -186,7 +192,7 @@ class Supervisor:
             why = f"python {flag} starts without the environment through which the agent comes"
             self._writer.append(Gap(what, why, found.process))
 
-    def _read_slowly(self, process: str, member: _Member, age_s: float) -> None:
+    def _read_slowly(self, process: str, member: _Member) -> None:
         began_s = time.monotonic()
         if began_s < member.next_slow_s:
             return
@@ -195,7 +201,8 @@ class Supervisor:
             self._writer.append(Sample(_now(), process, "process", values, gaps))
         cost_s = time.monotonic() - began_s
         pause = _SLOW_PAUSE_FAMILY if len(self._members) > 1 else _SLOW_PAUSE_ALONE
-        member.next_slow_s = began_s + max(cost_s * pause, age_s * _SLOW_SHARE_OF_AGE, 0.05)
+        age_s = began_s - member.first_seen_s
+        member.next_slow_s = began_s + max(cost_s * pause, age_s * _SLOW_SHARE_OF_AGE, 0.03)
 
     def _read_machine(self) -> None:
         values = self._cgroup.read() if self._cgroup is not None else {}
@@ -241,7 +248,7 @@ class Supervisor:
         ended = Exited(None, -exit_code) if exit_code < 0 else Exited(exit_code, None)
         self._read_machine()
         self._flush()
-        values = {"peak_rss_bytes": peak}
+        values = {"peak_rss_bytes": peak, "supervisor_cpu_ns": time.process_time_ns()}
         if self._cgroup is not None and (limit := self._cgroup.limit_bytes()) is not None:
             values["limit_bytes"] = limit
         for process, member in self._members.items():

@@ -94,7 +94,7 @@ def percent(share: float) -> str:
     """`0.98` → `98 %`. Shares just beside 0 and 100 % are not rounded onto them."""
     if special := _not_a_number(share):
         return special
-    value = share * 100
+    value = float(share) * 100
     if math.isinf(value):
         return UNBOUNDED
     if 0 < abs(value) < _SMALLEST_SHOWN:
@@ -165,6 +165,7 @@ _METRICS = {
     "threads_count": "threads",
     "descriptors_count": "open files",
     "cgroup_use_bytes": "cgroup, in use",
+    "tree.growth_bytes": "all processes together",
     "torch.cuda.allocated_bytes": "CUDA allocated",
     "torch.cuda.reserved_bytes": "CUDA reserved",
 }

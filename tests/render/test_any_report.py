@@ -7,19 +7,19 @@ import math
 import re
 from typing import Any
 
-import any_report
 import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
+import any_report
 from leakscope.model import Report
 from leakscope.render import Style, formats, render, to_json, to_terminal
 
 # Building a whole report from nothing is slow, not wrong; the machine may be busy.
 _patient = settings(
-    max_examples=1500,
+    max_examples=60,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
@@ -84,7 +84,9 @@ def test_every_format_ends_with_one_line_break(to: str) -> None:
 
 
 def _unsafe(document: str) -> list[str]:
-    return re.findall("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]", document)
+    return re.findall(
+        "[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]", document
+    )
 
 
 def _not_json(constant: str) -> float:

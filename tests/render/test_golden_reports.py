@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import golden
-import make_report
 import pytest
 
+import golden
+import make_report
 from leakscope.render import Style, render
 
 _RECORDING = ".leakscope/20261115-082113-4711"

@@ -9,6 +9,7 @@ from leakscope import errors
 from leakscope.model import Report
 from leakscope.render import render
 from leakscope.render.style import Style
+from leakscope.render.to_terminal import one_line
 
 FORMATS = {".json": "json", ".md": "markdown", ".txt": "terminal"}
 
@@ -21,7 +22,7 @@ def format_of(path: str) -> str:
 
 
 def write_report(report: Report, path: str, format_name: str | None = None) -> None:
-    content = render(report, format_name or format_of(path), Style.plain())
+    content = render(report, format_name or format_of(path))
     try:
         with open(path, "w", encoding="utf-8") as file:
             file.write(content)
@@ -30,4 +31,7 @@ def write_report(report: Report, path: str, format_name: str | None = None) -> N
 
 
 def show(report: Report, directory: str, stream: TextIO, *, quiet: bool) -> None:
-    raise NotImplementedError
+    """The report for people, or its one line."""
+    style = Style.of(stream, recording=directory)
+    stream.write(one_line(report) + "\n" if quiet else render(report, "terminal", style))
+    stream.flush()

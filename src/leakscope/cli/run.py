@@ -17,12 +17,11 @@ import sys
 import time
 from collections.abc import Sequence
 
-from leakscope import __version__, errors, text
+from leakscope import errors, text
+from leakscope.api import new_directory, write_header
 from leakscope.cli.output import FORMATS, format_of, show, write_report
 from leakscope.inject import environment_for
-from leakscope.model import FORMAT_VERSION, Outcome, Report, Run
-from leakscope.observe.machine import describe_machine
-from leakscope.record.format import write_run
+from leakscope.model import Outcome, Report
 from leakscope.supervise import Exited, Supervisor
 
 _STEPS_FROM = ("auto", "optimizer", "forward", "dataloader", "time")
@@ -78,9 +77,9 @@ def run(options: argparse.Namespace) -> int:
         format_of(path)  # a wrong ending is said before hours of running, not after
     command = command_for(options)
     budget = parse_budget(options.budget)
-    directory = _make_directory(options.out, command)
+    directory = new_directory(options.out, command[1:] or command)
     settings = {"steps_from": options.steps_from, "budget": f"{budget:g}"}
-    _write_header(directory, command, settings)
+    write_header(directory, command, settings)
     supervisor = Supervisor(
         directory, command, environment_for(directory, steps_from=options.steps_from)
     )
@@ -132,41 +131,8 @@ def parse_budget(value: str) -> float:
     return share
 
 
-def _make_directory(wanted: str | None, command: tuple[str, ...]) -> str:
-    if wanted is None:
-        script = next((word for word in command[1:] if not word.startswith("-")), command[0])
-        stem = os.path.splitext(os.path.basename(script.rstrip("/")))[0] or "run"
-        name = f"{stem}-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}"
-        wanted = os.path.join(".leakscope", name)
-    if os.path.isdir(wanted) and os.listdir(wanted):
-        raise errors.cannot_write(wanted, "the folder is not empty")
-    try:
-        os.makedirs(wanted, exist_ok=True)
-    except OSError as error:
-        raise errors.cannot_write(wanted, error.strerror or str(error)) from None
-    return wanted
-
-
-def _write_header(directory: str, command: tuple[str, ...], settings: dict[str, str]) -> None:
-    header = Run(
-        id=os.path.basename(os.path.abspath(directory)),
-        format=FORMAT_VERSION,
-        leakscope=__version__,
-        started_wall_ns=time.time_ns(),
-        started_mono_ns=time.monotonic_ns(),
-        command=command,
-        directory=os.getcwd(),
-        machine=describe_machine(),
-        settings=settings,
-    )
-    try:
-        write_run(directory, header)
-    except OSError as error:
-        raise errors.cannot_write(directory, error.strerror or str(error)) from None
-
-
 def _report(directory: str, supervisor: Supervisor) -> Report:
-    from leakscope.analyse import analyse  # numpy and scipy only now, when the program is over
+    from leakscope.analysis import analyse  # numpy and scipy only now, when the program is over
     from leakscope.record.reader import load
 
     if supervisor.lost_records:

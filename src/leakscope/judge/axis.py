@@ -28,13 +28,16 @@ class Axis(NamedTuple):
 
     source: str
     process: str | None
+    """Whose steps they are; None for the clock's."""
     mono_ns: Floats
     steps: Floats
     tick_s: float | None = None
+    counted: int = 0
+    """Steps the agent counted to the end, with and without rows."""
 
     @property
     def last_step(self) -> int:
-        return int(self.steps[-1]) if len(self.steps) else 0
+        return max(int(self.steps[-1]) if len(self.steps) else 0, self.counted)
 
     @property
     def step_seconds(self) -> float | None:
@@ -47,15 +50,18 @@ class Axis(NamedTuple):
         return float(np.median(spans)) / 1e9
 
     def at(self, mono_ns: Floats) -> Floats:
-        """The step, and the part of a step, that each moment falls in; the ends go on as lines."""
+        """The step, and the part of a step, that each moment falls in; the ends for all outside."""
         if len(self.steps) < 2:
             return np.zeros_like(mono_ns)
-        steps = np.interp(mono_ns, self.mono_ns, self.steps)
-        pace = (self.steps[-1] - self.steps[0]) / max(self.mono_ns[-1] - self.mono_ns[0], 1.0)
-        early, late = mono_ns < self.mono_ns[0], mono_ns > self.mono_ns[-1]
-        steps[early] = self.steps[0] + (mono_ns[early] - self.mono_ns[0]) * pace
-        steps[late] = self.steps[-1] + (mono_ns[late] - self.mono_ns[-1]) * pace
-        return np.asarray(steps, dtype=np.float64)
+        return np.asarray(np.interp(mono_ns, self.mono_ns, self.steps), dtype=np.float64)
+
+    def during(self, mono_ns: Floats) -> Floats:
+        """Like `at`, with nothing for moments before the first step and after the last: imports
+        and clean-up are not what grows with the steps."""
+        steps = self.at(mono_ns)
+        if len(self.steps) >= 2:
+            steps[(mono_ns < self.mono_ns[0]) | (mono_ns > self.mono_ns[-1])] = np.nan
+        return steps
 
 
 def best_source(recording: Recording, process: str) -> str | None:
@@ -63,7 +69,8 @@ def best_source(recording: Recording, process: str) -> str | None:
     spans: dict[str, tuple[float, float, int]] = {}
     for source in recording.sources(process):
         if source != "time":
-            moments = [ns for ns in recording.columns(process, source)["mono_ns"] if ns is not None]
+            column = recording.columns(process, source).get("mono_ns", ())
+            moments = [ns for ns in column if ns is not None]
             if len(moments) >= 2:
                 spans[source] = (moments[0], moments[-1], len(moments))
     if not spans:
@@ -80,14 +87,18 @@ def own_axis(recording: Recording, process: str, source: str) -> Axis:
     columns = recording.columns(process, source)
     pairs = [
         (ns, step)
-        for ns, step in zip(columns["mono_ns"], columns["step"], strict=True)
+        for ns, step in zip(columns.get("mono_ns", ()), columns.get("step", ()), strict=False)
         if ns is not None and step is not None
     ]
     mono_ns = np.array([ns for ns, _ in pairs], dtype=np.float64)
     steps = np.array([step for _, step in pairs], dtype=np.float64)
     # Two rows may share a step only around a change of source; the axis must rise.
     rising = np.concatenate(([True], np.diff(steps) > 0)) if len(steps) else np.array([], bool)
-    return Axis(source, process, mono_ns[rising], steps[rising])
+    counted = 0
+    for mark in recording.marks:
+        if mark.what == "end" and mark.process == process and source == recording.sources(process)[-1]:
+            counted = mark.at.step or 0
+    return Axis(source, process, mono_ns[rising], steps[rising], counted=counted)
 
 
 def clock_axis(begin_ns: float, end_ns: float) -> Axis:

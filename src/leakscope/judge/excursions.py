@@ -38,23 +38,32 @@ class Ground:
     jump_at: tuple[int, ...]
     """Indices into the kept points: the first point after each jump."""
     jump_size: tuple[float, ...]
-    is_given_back: tuple[bool, ...]
-    """True for jumps that are one half of a pair: taken, and later given back."""
+    partner: tuple[int, ...]
+    """Position of the jump that undoes this one, or -1 for a jump that stands alone."""
     spread: float
     """Usual spread of one increment."""
     passing: Numbers
     """Indices, into the track, of points that were taken out as excursions."""
     passing_size: float
 
+    def without_pairs(self) -> Numbers:
+        """The kept values as if nothing had been taken and given back between two jumps."""
+        y = self.y.copy()
+        for first, second in enumerate(self.partner):
+            if second > first:
+                taken = (self.jump_size[first] - self.jump_size[second]) / 2
+                y[self.jump_at[first] : self.jump_at[second]] -= taken
+        return y
+
     def lone_drops(self) -> list[int]:
         """Positions, in the list of jumps, of the drops that undo no single jump."""
-        pairs = zip(self.jump_size, self.is_given_back, strict=True)
-        return [j for j, (size, back) in enumerate(pairs) if size < 0 and not back]
+        pairs = zip(self.jump_size, self.partner, strict=True)
+        return [j for j, (size, other) in enumerate(pairs) if size < 0 and other < 0]
 
     def lone_rises(self) -> list[int]:
         """Positions, in the list of jumps, of the rises that were never undone."""
-        pairs = zip(self.jump_size, self.is_given_back, strict=True)
-        return [j for j, (size, back) in enumerate(pairs) if size > 0 and not back]
+        pairs = zip(self.jump_size, self.partner, strict=True)
+        return [j for j, (size, other) in enumerate(pairs) if size > 0 and other < 0]
 
 
 def ground_of(track: Track) -> Ground:
@@ -63,21 +72,33 @@ def ground_of(track: Track) -> Ground:
     spread = _increment_spread(x, y)
     jump = max(JUMP_SPREADS * spread, 2 * track.grain)
     kept = ~_is_passing(y, jump)
+    if kept.sum() < len(y) / 2:
+        # Mostly above what is held: then that level is the usual one, seen between dips.
+        usual = ~_is_dip(y, np.ones(len(y), dtype=bool), jump)
+        usual[usual] = ~_is_passing(y[usual], jump)
+        if usual.sum() > kept.sum():
+            kept = usual
     if kept.sum() < max(8, len(y) // 5):
         kept[:] = True
     kept &= ~_is_dip(y, kept, jump)
     gone = np.flatnonzero(~kept)
     held = ndimage.grey_opening(y, _held(len(y)), mode="nearest") if len(y) else y
     at, sizes = _jumps(x[kept], y[kept], jump)
+    x, y = x[kept], y[kept]
+    while at and len(y) - at[-1] < len(track.y) * DIP_SHARE and at[-1] >= 8:
+        # Too new to tell a step from the start of an excursion.
+        x, y = x[: at[-1]], y[: at[-1]]
+        at.pop()
+        sizes.pop()
     return Ground(
-        x[kept],
-        y[kept],
+        x,
+        y,
         tuple(at),
         tuple(sizes),
-        tuple(_paired(sizes)),
+        tuple(_partners(sizes)),
         spread,
         gone.astype(float),
-        float(np.median((y - held)[gone])) if len(gone) else 0.0,
+        float(np.median((track.y - held)[gone])) if len(gone) else 0.0,
     )
 
 
@@ -86,17 +107,17 @@ def _held(n: int) -> int:
 
 
 def _increment_spread(x: Numbers, y: Numbers) -> float:
-    """Half the range of the middle two thirds of the increments, drift taken out.
+    """Scaled median deviation of the increments, drift taken out.
 
-    Not the median deviation: a counter that moves at one step in three has one of zero.
+    Half of all increments may be jumps before it breaks. Where most are zero it is zero,
+    and then every change of more than the grain is a jump, as it should be.
     """
     if len(y) < 3:
         return 0.0
     gaps = np.diff(x)
     rises = np.diff(y)
     rises = rises - np.median(rises / gaps) * gaps
-    low, high = np.quantile(rises, [1 / 6, 5 / 6])
-    return float(high - low) / 2
+    return float(1.4826 * np.median(np.abs(rises)))
 
 
 def _is_passing(y: Numbers, jump: float) -> Flags:
@@ -149,15 +170,15 @@ def _jumps(x: Numbers, y: Numbers, jump: float) -> tuple[list[int], list[float]]
     return at, sizes
 
 
-def _paired(sizes: list[float]) -> list[bool]:
-    """Which jumps undo one another: each drop takes the latest free rise of its size."""
-    is_paired = [False] * len(sizes)
+def _partners(sizes: list[float]) -> list[int]:
+    """Which jumps undo one another: each takes the latest free one of its size before it."""
+    partner = [-1] * len(sizes)
     for later, size in enumerate(sizes):
         for earlier in range(later - 1, -1, -1):
             other = sizes[earlier]
-            if is_paired[earlier] or size * other >= 0:
+            if partner[earlier] >= 0 or size * other >= 0:
                 continue
             if abs(size + other) <= PAIR_TOLERANCE * max(abs(size), abs(other)):
-                is_paired[earlier] = is_paired[later] = True
+                partner[earlier], partner[later] = later, earlier
                 break
-    return is_paired
+    return partner

@@ -20,8 +20,8 @@ class Levels:
 
     x: Numbers
     y: Numbers
-    starts: tuple[int, ...]
-    """Indices at which a new stretch begins because the level jumped there."""
+    stretches: tuple[tuple[int, int], ...]
+    """Where the level is another one: from a jump to the jump that undoes it, or to the end."""
     grain: float
 
     @property
@@ -31,8 +31,16 @@ class Levels:
 
     def since(self, first: int) -> Levels:
         """The levels from index `first` on."""
-        starts = tuple(s - first for s in self.starts if s > first)
-        return Levels(self.x[first:], self.y[first:], starts, self.grain)
+        k = len(self.x) - first
+        moved = [(max(a - first, 0), b - first) for a, b in self.stretches]
+        inside = tuple((a, b) for a, b in moved if b > 0 and (a, b) != (0, k))
+        return Levels(self.x[first:], self.y[first:], inside, self.grain)
+
+    def columns(self) -> list[Numbers]:
+        """One column of ones, and one of zeros and ones for each stretch."""
+        index = np.arange(len(self.x))
+        inside = [((index >= a) & (index < b)).astype(float) for a, b in self.stretches]
+        return [np.ones(len(self.x)), *inside]
 
 
 def levels_of(ground: Ground, grain: float) -> Levels:
@@ -44,12 +52,11 @@ def levels_of(ground: Ground, grain: float) -> Levels:
     edges = [0, *ground.jump_at, n]
     x: list[float] = []
     y: list[float] = []
-    starts: list[int] = []
-    for first, end in zip(edges, edges[1:], strict=False):
+    starts: dict[int, int] = {}
+    for number, (first, end) in enumerate(zip(edges, edges[1:], strict=False)):
         if end <= first:
             continue
-        if first and x:
-            starts.append(len(x))
+        starts[number - 1] = len(x)
         # Whole blocks count from the end: the newest values are the ones in question.
         parts = max(1, (end - first) // block)
         cuts = end - block * np.arange(parts, -1, -1)
@@ -57,4 +64,10 @@ def levels_of(ground: Ground, grain: float) -> Levels:
         for a, b in zip(cuts, cuts[1:], strict=False):
             x.append(float(ground.x[a:b].mean()))
             y.append(float(np.median(ground.y[a:b])))
-    return Levels(np.asarray(x), np.asarray(y), tuple(starts), grain)
+    stretches = []
+    for jump, partner in enumerate(ground.partner):
+        if partner < 0:
+            stretches.append((starts[jump], len(x)))
+        elif partner > jump:
+            stretches.append((starts[jump], starts[partner]))
+    return Levels(np.asarray(x), np.asarray(y), tuple(stretches), grain)

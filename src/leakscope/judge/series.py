@@ -72,10 +72,22 @@ class RunSeries:
             ns
             for process in self.recording.pulsed()
             for source in self.recording.sources(process)
-            for ns in self.recording.columns(process, source)["mono_ns"]
+            for ns in self.recording.columns(process, source).get("mono_ns", ())
             if ns is not None
         ]
-        return clock_axis(min(moments, default=0), max(moments, default=0))
+        return clock_axis(self._started_ns(min(moments, default=0)), max(moments, default=0))
+
+    def _started_ns(self, first_ns: int) -> int:
+        """When the program was done importing: growth before that is its start-up."""
+        main = {
+            process for process, start in self.recording.starts.items() if start.kind == "main"
+        }
+        moments = [
+            mark.at.mono_ns
+            for mark in self.recording.marks
+            if mark.what in ("imported", "armed") and mark.process in main
+        ]
+        return max([first_ns, *moments])
 
     def _axis_of(self, process: str) -> Axis:
         """A process that steps by itself has its own axis; a worker is on its parent's."""
@@ -92,17 +104,20 @@ class RunSeries:
     def _add_rows(self, process: str) -> None:
         source = self.sources.get(process, "time")
         columns = self.recording.columns(process, source)
+        if "mono_ns" not in columns:
+            return
         axis = self._axis_of(process)
         moments = _floats(columns["mono_ns"])
         is_own = axis.process == process
-        steps = _floats(columns["step"]) if is_own and "step" in columns else axis.at(moments)
+        is_stepping = is_own and "step" in columns
+        steps = _floats(columns["step"]) if is_stepping else axis.during(moments)
         collections = _floats(columns.get("collections_count", ()))
         for metric, name in _ROWS.items():
             if name in columns:
                 self._add(metric, process, steps, _floats(columns[name]), collections)
 
     def _add_samples(self, process: str, samples: Sequence[Sample]) -> None:
-        steps = self._axis_of(process).at(_floats([sample.at.mono_ns for sample in samples]))
+        steps = self._axis_of(process).during(_floats([sample.at.mono_ns for sample in samples]))
         for metric, name in _SAMPLES.items():
             values = _floats([sample.values.get(name) for sample in samples])
             self._add(metric, process, steps, values, np.array([]))

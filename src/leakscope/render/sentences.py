@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 
 from leakscope import text
-from leakscope.model import Finding, Outcome, ProcessSummary, Report, SeriesKey, Verdict
+from leakscope.model import Finding, Outcome, Peak, ProcessSummary, Report, SeriesKey, Verdict
 
 _SEVERITY = {Outcome.LEAK: 0, Outcome.GROWING: 1, Outcome.UNKNOWN: 2, Outcome.STEADY: 3}
 
@@ -160,6 +160,11 @@ def finding_account(finding: Finding) -> list[str]:
     return parts
 
 
+def peak(highest: Peak) -> str:
+    """The size of the highest point, in the words of the analysis where it has any."""
+    return text.clean(highest.says).strip() or text.size(highest.total_bytes)
+
+
 def cost(report: Report) -> str:
     """What watching cost the run."""
     spent = report.cost
@@ -179,11 +184,12 @@ def blind_spots(report: Report) -> list[tuple[str, str]]:
             places.add(process_name(report, gap.process))
     spots = []
     for (what, why), places in seen.items():
+        where = ""
         if len(places) > 1:
-            why += f" (in {text.plural(len(places), 'process', 'processes')})"
+            where = f" (in {text.plural(len(places), 'process', 'processes')})"
         elif places and len(report.processes) > 1:
-            why += f" (in {places.pop()})"
-        spots.append((what, why))
+            where = f" (in {places.pop()})"
+        spots.append((what, why + where))
     return spots
 
 
@@ -214,9 +220,10 @@ def is_growth(outcome: Outcome) -> bool:
 def series_name(report: Report, key: SeriesKey) -> str:
     """`C heap, in use`, with the process and the device where there is more than one."""
     name = metric_name(key)
-    if len(report.processes) > 1:
-        name += f", {process_name(report, key.process)}"
-    return name
+    is_one_of_many = len(report.processes) > 1 and any(
+        process.process == key.process for process in report.processes
+    )
+    return f"{name}, {process_name(report, key.process)}" if is_one_of_many else name
 
 
 def metric_name(key: SeriesKey) -> str:

@@ -10,6 +10,8 @@ from typing import IO
 
 NARROWEST = 40
 """Below this no layout helps; the terminal may wrap."""
+WIDEST = 120
+"""Beyond this the eye loses the line."""
 WIDTH_WITHOUT_TERMINAL = 80
 
 
@@ -49,7 +51,7 @@ class Style:
     @property
     def columns(self) -> int:
         """Cells a line may fill."""
-        return max(self.width, NARROWEST)
+        return min(max(self.width, NARROWEST), WIDEST)
 
 
 def _is_terminal(stream: IO[str]) -> bool:

@@ -14,10 +14,10 @@ from leakscope.render.style import Style
 def render(report: Report, style: Style) -> str:
     """The whole report. A number that is not finite becomes null."""
     try:
-        data = msgspec.json.encode(report)
+        data = msgspec.json.encode(report, enc_hook=_number)
     except UnicodeEncodeError:
         # File names that are not valid UTF-8 reach us as lone surrogates.
-        data = msgspec.json.encode(_encodable(msgspec.to_builtins(report)))
+        data = msgspec.json.encode(_encodable(msgspec.to_builtins(report, enc_hook=_number)))
     return msgspec.json.format(data, indent=2).decode() + "\n"
 
 
@@ -27,6 +27,13 @@ def read(document: str | bytes) -> Report:
         return msgspec.json.decode(document, type=Report)
     except msgspec.ValidationError:
         return msgspec.convert(_fill(msgspec.json.decode(document), Report), Report)
+
+
+def _number(value: Any) -> Any:
+    """numpy's scalars are numbers too, though msgspec does not know them."""
+    if hasattr(value, "item"):
+        return value.item()
+    raise NotImplementedError(f"{type(value)} has no place in a report")
 
 
 def _encodable(value: Any) -> Any:

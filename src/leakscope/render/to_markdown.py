@@ -28,7 +28,8 @@ def render(report: Report, style: Style) -> str:
         *_machine(report),
         f"<sub>Watching cost {_escaped(sentences.cost(report))}. "
         f"leakscope {_escaped(text.clean(report.leakscope)) or text.UNKNOWN}, "
-        f"run {_code(text.clean(report.run))}, started {text.moment(report.started_wall_ns)}.</sub>",
+        f"run {_code(text.clean(report.run))}, "
+        f"started {text.moment(report.started_wall_ns)}.</sub>",
     ]
     return "\n\n".join(block for block in blocks if block) + "\n"
 
@@ -116,8 +117,7 @@ def _peak(report: Report) -> Iterable[str]:
     if peak is None:
         return
     step = "" if peak.at_step is None else f" at step {text.count(peak.at_step)}"
-    says = text.clean(peak.says).strip()
-    yield f"**Peak {text.size(peak.total_bytes)}{step}**" + (f", {_escaped(says)}" if says else "")
+    yield f"**Peak{step}:** {_escaped(sentences.peak(peak))}"
     if peak.parts:
         parts = sorted(peak.parts.items(), key=lambda part: -part[1])
         total = peak.total_bytes

@@ -206,11 +206,9 @@ def _hidden_series(hidden: list[Verdict]) -> str:
 
 def _peak(page: Page, peak: Peak) -> None:
     page.blank()
-    title = f"Peak {text.size(peak.total_bytes)}"
-    if peak.at_step is not None:
-        title += f" at step {text.count(peak.at_step)}"
-    says = text.clean(peak.says).strip()
-    page.line(Text.assemble(page.text(title, "bold"), page.text(f"  {says}" if says else "")))
+    title = "Peak" if peak.at_step is None else f"Peak at step {text.count(peak.at_step)}"
+    says = page.text(sentences.peak(peak))
+    page.line(Text.assemble(page.text(title, "bold"), "  ", says))
     parts = sorted(peak.parts.items(), key=lambda part: -part[1])
     shown, rest = parts[:_PARTS_SHOWN], parts[_PARTS_SHOWN:]
     if rest:
@@ -230,7 +228,7 @@ def _peak(page: Page, peak: Peak) -> None:
             ]
         )
     if rows:
-        page.table(("", "", "", ""), rows, right=(1, 2), has_head=False)
+        page.table(("", "", "", ""), rows, right=(1, 2), spare=(3,), has_head=False)
 
 
 def _bar(size: int, largest: int, cells: int) -> str:
@@ -289,9 +287,13 @@ def _footer(page: Page, report: Report, style: Style) -> None:
     _labelled(page, "cost", sentences.cost(report), "dim")
     commands = sentences.next_commands(report, style.recording)
     column = max(len(command) for command, _ in commands)
+    label = page.text(f"  {'next':<{_LABEL_WIDTH}}", "dim")
+    if not page.fits(label, indent=column):  # a command is easiest to copy from one line
+        page.line(label)
+        label = Text("    ")
     for index, (command, purpose) in enumerate(commands):
-        label = page.text(f"  {'' if index else 'next':<{_LABEL_WIDTH}}", "dim")
-        typed = page.text(command)
-        aside = page.text(f"{'':<{column - len(command)}}   {purpose}", "dim")
-        is_wide = page.fits(label, page.text(" " * (column + 3 + len(purpose))))
-        page.hang(label, Text.assemble(typed, aside) if is_wide else typed)
+        start = label if index == 0 else Text(" " * label.cell_len)
+        typed = page.text(f"{command:<{column}}")
+        aside = page.text(f"   {purpose}", "dim")
+        is_wide = page.fits(start, typed, aside)
+        page.hang(start, Text.assemble(typed, aside) if is_wide else page.text(command))

@@ -5,27 +5,17 @@ lets the user's own sitecustomize run, says hello, and waits for torch to be imp
 then no other file of leakscope is loaded.
 """
 
+import atexit
 import os
 import sys
+import time
+
+_START_UP_PAUSE_NS = 100_000_000
+"""Imports that follow each other more closely than this are the program starting up."""
 
 
-def _say_hello(directory):
-    """Leave the first line of this process's file: seen, and followed."""
-    import time  # built in, always loaded
-
-    pid = os.getpid()
-    descriptor = os.open("/proc/self/stat", os.O_RDONLY)
-    try:
-        stat = os.read(descriptor, 1024)
-    finally:
-        os.close(descriptor)
-    process = "%d-%s" % (pid, stat[stat.rindex(b")") + 2 :].split()[19].decode())
-    # Numbers and names that need no escaping only: the supervisor knows the command line.
-    line = (
-        '{"type":"process","process":"%s","pid":%d,"parent_pid":%d,'
-        '"at":{"wall_ns":%d,"mono_ns":%d},"kind":"process","python":"%d.%d.%d"}\n'
-        % (process, pid, os.getppid(), time.time_ns(), time.monotonic_ns(), *sys.version_info[:3])
-    )
+def _append(directory, process, line):
+    """One write to this process's own file."""
     descriptor = os.open(
         "%s/%s.jsonl" % (directory, process),
         os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC,
@@ -37,21 +27,50 @@ def _say_hello(directory):
         os.close(descriptor)
 
 
+def _name_self():
+    """`pid-startticks`, as leakscope.record.format names processes."""
+    descriptor = os.open("/proc/self/stat", os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        stat = os.read(descriptor, 1024)
+    finally:
+        os.close(descriptor)
+    return "%d-%s" % (os.getpid(), stat[stat.rindex(b")") + 2 :].split()[19].decode())
+
+
+def _say_hello(directory):
+    """Leave the first line of this process's file: seen, and followed."""
+    process = _name_self()
+    # Numbers and names that need no escaping only: the supervisor knows the command line.
+    line = (
+        '{"type":"process","process":"%s","pid":%d,"parent_pid":%d,'
+        '"at":{"wall_ns":%d,"mono_ns":%d},"kind":"process","python":"%d.%d.%d"}\n'
+        % (
+            process,
+            os.getpid(),
+            os.getppid(),
+            time.time_ns(),
+            time.monotonic_ns(),
+            *sys.version_info[:3],
+        )
+    )
+    _append(directory, process, line)
+
+
 def _start_agent(directory):
     if "leakscope" not in sys.modules:
         path = os.environ.get("LEAKSCOPE_PACKAGE_PATH")
         try:
-            import leakscope.watch
+            import leakscope.agent
         except ModuleNotFoundError:
             # Another Python than the one leakscope is installed in; its own modules come first.
             sys.path.append(path)
             try:
-                import leakscope.watch
+                import leakscope.agent
             finally:
                 sys.path.remove(path)
-    import leakscope.watch
+    import leakscope.agent
 
-    leakscope.watch.start_agent(
+    leakscope.agent.start_agent(
         directory, steps_from=os.environ.get("LEAKSCOPE_STEPS_FROM", "auto")
     )
 
@@ -70,12 +89,33 @@ def _quietly(action, directory):
 
 
 class _TorchFinder:
-    """Stands first on sys.meta_path until torch is imported, then steps aside."""
+    """Stands first on sys.meta_path until torch is imported, then steps aside.
+
+    On the way it notes when the imports of the start were over: without steps to count, that
+    is where the clock of a run should begin.
+    """
 
     def __init__(self, directory):
         self._directory = directory
+        self._imported_ns = time.monotonic_ns()
+        self._is_started = False
+
+    def say_when_imported(self, directory):
+        now = time.monotonic_ns()
+        wall_ns = time.time_ns() - (now - self._imported_ns)
+        process = _name_self()
+        line = (
+            '{"type":"mark","at":{"wall_ns":%d,"mono_ns":%d},"process":"%s","what":"imported"}\n'
+            % (wall_ns, self._imported_ns, process)
+        )
+        _append(directory, process, line)
 
     def find_spec(self, name, path=None, target=None):
+        if not self._is_started:
+            now = time.monotonic_ns()
+            self._is_started = now - self._imported_ns > _START_UP_PAUSE_NS
+            if not self._is_started:
+                self._imported_ns = now
         if name != "torch":
             return None
         if self in sys.meta_path:
@@ -129,5 +169,7 @@ _directory = os.environ.get("LEAKSCOPE_RUN_DIR")
 if _directory:
     _quietly(_say_hello, _directory)
     os.register_at_fork(after_in_child=lambda: _quietly(_say_hello, _directory))
-    sys.meta_path.insert(0, _TorchFinder(_directory))
+    _finder = _TorchFinder(_directory)
+    sys.meta_path.insert(0, _finder)
+    atexit.register(_quietly, _finder.say_when_imported, _directory)
 _run_users_own()

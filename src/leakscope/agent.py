@@ -13,7 +13,6 @@ import os
 import sys
 import time
 from _thread import allocate_lock
-from types import TracebackType
 
 from leakscope.frameworks import torch as torch_adapter
 from leakscope.model import Census, Gap, Mark, Moment, ProcessStart, Tally
@@ -77,6 +76,7 @@ class Agent:
         gc.callbacks.append(self.on_collection)
         os.register_at_fork(after_in_child=self._after_fork)
         atexit.register(guarded(self.close, "exit", self.gap))
+        self.writer.append(Mark(self.now(), self.process, "armed"))
 
     def introduce(self) -> None:
         """Write who this process is; again when more is known of it."""
@@ -157,6 +157,8 @@ class Agent:
         if not self._is_closed:
             self._is_closed = True
             self.pulse.flush()
+            # The last steps may have no row; their number is the number of steps all the same.
+            self.writer.append(Mark(self.now(), self.process, "end"))
             self.writer.close()
 
     def stop(self) -> None:
@@ -210,25 +212,7 @@ def step() -> None:
         agent.beat("api")
 
 
-class Watching:
-    """What `with watch()` gives: the recording's folder, and the agent while it runs."""
-
-    def __init__(self, directory: str) -> None:
-        self.directory = directory
-        self._agent: Agent | None = None
-
-    def __enter__(self) -> Watching:
-        self._agent = start_agent(self.directory)
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if self._agent is not None:
-            torch_adapter.disarm(self._agent)
-            self._agent.stop()
-
-
+def stop_agent(agent: Agent) -> None:
+    """Take every hook back and close the file; what was recorded stays."""
+    torch_adapter.disarm(agent)
+    agent.stop()

@@ -1,0 +1,66 @@
+"""The whole reading half on one screen: a recording in, a report out."""
+
+from __future__ import annotations
+
+from leakscope.judge.forecast import forecast
+from leakscope.judge.overall import judge_run
+from leakscope.judge.series import RunSeries
+from leakscope.model import REPORT_SCHEMA, Outcome, Report
+from leakscope.record.reader import Recording, load
+from leakscope.summarise.facts import blind_spots_of, cost_of, ending_of, memory_now, seconds_of
+from leakscope.summarise.notes import notes_on
+from leakscope.summarise.peak import peak_of
+from leakscope.summarise.processes import name_processes, summarise_processes, with_name
+
+__all__ = ["analyse", "load"]
+
+
+def analyse(recording: Recording) -> Report:
+    """Say whether the run leaks, how fast, when it ends badly, and what could not be seen."""
+    run = RunSeries(recording)
+    machine = recording.run.machine
+    names = name_processes(recording)
+    overall = judge_run(run, machine.limit_bytes, names)
+    now = memory_now(recording)
+    when = (
+        forecast(
+            overall,
+            limit_bytes=now.limit_bytes,
+            limit_from=now.limit_from,
+            now_bytes=now.used_bytes,
+            last_step=run.axis.last_step,
+            step_seconds=run.axis.step_seconds,
+        )
+        if now is not None
+        else None
+    )
+    verdicts = tuple(with_name(verdict, names) for verdict in overall.verdicts)
+    grows = overall.outcome in (Outcome.GROWING, Outcome.LEAK)
+    return Report(
+        schema=REPORT_SCHEMA,
+        run=recording.run.id,
+        command=recording.run.command,
+        verdict=overall.outcome,
+        because=overall.because,
+        steps=run.axis.last_step,
+        steps_from=run.axis.source,
+        step_seconds=run.axis.step_seconds,
+        seconds=seconds_of(recording),
+        verdicts=verdicts,
+        findings=(),
+        unexplained={
+            f"{v.series.metric} {v.series.process}": v.bytes_per_step.value for v in verdicts[:1]
+        }
+        if grows
+        else {},
+        blind_spots=blind_spots_of(recording),
+        forecast=when,
+        peak=peak_of(run),
+        notes=notes_on(run, overall, names),
+        processes=summarise_processes(recording, run, names),
+        ending=ending_of(recording, run),
+        machine=machine,
+        cost=cost_of(recording),
+        started_wall_ns=recording.run.started_wall_ns,
+        leakscope=recording.run.leakscope,
+    )

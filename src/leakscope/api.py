@@ -1,0 +1,117 @@
+"""The library's public functions. Both halves meet here, and the reading half only when asked."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+import leakscope
+from leakscope import errors
+from leakscope.agent import Agent, start_agent, step, stop_agent
+from leakscope.model import FORMAT_VERSION, Report, Run
+from leakscope.observe.machine import describe_machine
+from leakscope.record.format import write_run
+
+if TYPE_CHECKING:
+    from leakscope.record.reader import Recording
+
+__all__ = ["Watch", "analyse", "load", "step", "watch"]
+
+
+class Watch:
+    """What `with leakscope.watch() as w` gives."""
+
+    def __init__(self, directory: str) -> None:
+        self.directory = directory
+        """Folder of the recording; `leakscope report` reads it, now or later."""
+        self._agent: Agent | None = None
+
+    def __enter__(self) -> Watch:
+        self._agent = start_agent(self.directory)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._agent is not None:
+            stop_agent(self._agent)
+            self._agent = None
+
+    def step(self) -> None:
+        """The same as `leakscope.step()`."""
+        step()
+
+    def report(self) -> Report:
+        """What can be said so far; loads numpy and scipy. Final after the `with` block."""
+        if self._agent is not None:
+            self._agent.pulse.flush()
+        return analyse(self.directory)
+
+
+def watch(out: str | os.PathLike[str] | None = None) -> Watch:
+    """Watch this process from inside for as long as the `with` block lasts.
+
+    Args:
+        out: folder of the recording; by default a new one under `.leakscope/`.
+
+    Raises:
+        LeakscopeError: the folder cannot be written, or holds something already.
+    """
+    directory = new_directory(os.fspath(out) if out is not None else None, sys.argv[:1])
+    write_header(directory, tuple(sys.orig_argv), {"watch": "inside"})
+    return Watch(directory)
+
+
+def load(path: str | os.PathLike[str]) -> Recording:
+    """Read a recording as far as it is whole."""
+    from leakscope.record.reader import load as read
+
+    return read(os.fspath(path))
+
+
+def analyse(path: str | os.PathLike[str]) -> Report:
+    """Say what a recording shows."""
+    from leakscope.analysis import analyse as read
+
+    return read(load(path))
+
+
+def new_directory(wanted: str | None, words: list[str] | tuple[str, ...]) -> str:
+    """An empty folder for a recording, named after the program and the time."""
+    if wanted is None:
+        script = next((word for word in words if not word.startswith("-")), "run")
+        stem = os.path.splitext(os.path.basename(script.rstrip("/")))[0] or "run"
+        name = f"{stem}-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}"
+        wanted = os.path.join(".leakscope", name)
+    try:
+        if os.path.isdir(wanted) and os.listdir(wanted):
+            raise errors.cannot_write(wanted, "the folder is not empty")
+        os.makedirs(wanted, exist_ok=True)
+    except OSError as error:
+        raise errors.cannot_write(wanted, error.strerror or str(error)) from None
+    return wanted
+
+
+def write_header(directory: str, command: tuple[str, ...], settings: dict[str, str]) -> None:
+    """The first file of a recording: what is run, where, with which settings."""
+    header = Run(
+        id=os.path.basename(os.path.abspath(directory)),
+        format=FORMAT_VERSION,
+        leakscope=leakscope.__version__,
+        started_wall_ns=time.time_ns(),
+        started_mono_ns=time.monotonic_ns(),
+        command=command,
+        directory=os.getcwd(),
+        machine=describe_machine(),
+        settings=settings,
+    )
+    try:
+        write_run(directory, header)
+    except OSError as error:
+        raise errors.cannot_write(directory, error.strerror or str(error)) from None

@@ -1,0 +1,121 @@
+"""The accounts of all processes in, the verdict on the run out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from leakscope import text
+from leakscope.judge.account import Account, account_for
+from leakscope.judge.series import RunSeries
+from leakscope.model import Outcome, Rate, SeriesKey, Shape, Verdict
+
+TREE_METRIC = "tree.growth_bytes"
+ALL = "all"
+
+_DAY_S = 86_400.0
+_SHARE_A_DAY = 0.25
+_SMALLEST = 64.0
+_LARGEST = 1024.0
+"""Growth matters if it would take a quarter of the memory limit in a day (jobs die after hours to
+days, not months), but never below 64 bytes and always from 1 KiB a step on: a list of losses kept
+as floats grows by 32 bytes a step, and is what people mean to do."""
+
+_SEVERITY = (Outcome.STEADY, Outcome.UNKNOWN, Outcome.GROWING, Outcome.LEAK)
+
+
+class Overall(NamedTuple):
+    outcome: Outcome
+    because: str
+    verdicts: tuple[Verdict, ...]
+    accounts: tuple[Account, ...]
+
+    def growing(self) -> tuple[Account, ...]:
+        return tuple(one for one in self.accounts if one.verdict.outcome in _SEVERITY[2:])
+
+
+def judge_run(run: RunSeries, limit_bytes: int | None, names: dict[str, str]) -> Overall:
+    """Judge every process, then say one thing about all of them."""
+    smallest = smallest_that_matters(run.axis.step_seconds, limit_bytes)
+    accounts = []
+    for process in dict.fromkeys(name for _, name in run.series):
+        if not _has_kind(run, process, "helper"):
+            is_child = not _has_kind(run, process, "main")
+            account = account_for(process, run.of(process), smallest, is_child=is_child)
+            if account is not None:
+                accounts.append(account)
+    if not accounts:
+        because = "Nothing was recorded: the program ended before it could be sampled."
+        return Overall(Outcome.UNKNOWN, because, (), ())
+    growing = [one for one in accounts if one.verdict.outcome in _SEVERITY[2:]]
+    verdicts = [verdict for account in accounts for verdict in account.verdicts]
+    if len(growing) > 1 or (growing and len(accounts) > 1):
+        tree = _sum(growing, names)
+        return Overall(tree.outcome, tree.because, (tree, *verdicts), tuple(accounts))
+    if growing:
+        lead = growing[0].verdict
+        return Overall(lead.outcome, lead.because, tuple(verdicts), tuple(accounts))
+    lead = _leading(run, accounts).verdict
+    return Overall(lead.outcome, lead.because, tuple(verdicts), tuple(accounts))
+
+
+def smallest_that_matters(step_seconds: float | None, limit_bytes: int | None) -> float:
+    """Bytes per step below which growth is not worth a word in the verdict."""
+    if step_seconds is None or limit_bytes is None:
+        return _LARGEST
+    a_step = _SHARE_A_DAY * limit_bytes * step_seconds / _DAY_S
+    return min(max(a_step, _SMALLEST), _LARGEST)
+
+
+def _leading(run: RunSeries, accounts: Sequence[Account]) -> Account:
+    """The process the run is about: it counts the steps, or it is the main one."""
+    for account in accounts:
+        if account.process == run.axis.process:
+            return account
+    starts = run.recording.starts
+    for account in accounts:
+        start = starts.get(account.process)
+        if start is not None and start.kind == "main":
+            return account
+    return accounts[0]
+
+
+def _has_kind(run: RunSeries, process: str, kind: str) -> bool:
+    start = run.recording.starts.get(process)
+    return start is not None and start.kind == kind
+
+
+def _sum(growing: Sequence[Account], names: dict[str, str]) -> Verdict:
+    """The growth of several processes, as the machine feels it."""
+    rates = [account.verdict.bytes_per_step for account in growing]
+    total = Rate(
+        sum(rate.value for rate in rates),
+        sum(rate.low for rate in rates),
+        sum(rate.high for rate in rates),
+    )
+    outcome = max((account.verdict.outcome for account in growing), key=_SEVERITY.index)
+    largest = max(growing, key=lambda account: account.verdict.bytes_per_step.value)
+    who = ", ".join(names.get(account.process, account.process) for account in growing[:4])
+    if len(growing) > 4:
+        who += f" and {len(growing) - 4} more"
+    if len(growing) == 1:
+        because = f"{who}: {largest.verdict.because}"
+    else:
+        because = (
+            f"{len(growing)} processes grow by {text.size(total.value)} per step together "
+            f"({who}). {largest.verdict.because}"
+        )
+    shapes = {account.verdict.shape for account in growing}
+    return Verdict(
+        series=SeriesKey(TREE_METRIC, ALL),
+        outcome=outcome,
+        shape=shapes.pop() if len(shapes) == 1 else Shape.LINEAR,
+        because=because,
+        bytes_per_step=total,
+        smallest_visible_bytes_per_step=sum(
+            account.verdict.smallest_visible_bytes_per_step for account in growing
+        ),
+        from_step=min(account.verdict.from_step for account in growing),
+        to_step=max(account.verdict.to_step for account in growing),
+        grown_bytes=sum(account.verdict.grown_bytes for account in growing),
+    )

@@ -1,0 +1,50 @@
+"""Ground in, Staircase out: growth that shows only in chunks.
+
+An arena, a block of a list, an epoch: a leak may be visible only once in many steps.
+What tells it from a high-water mark is that the rises go on at the same pace.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from leakscope.judge.excursions import Ground
+
+FEWEST_RISES = 4
+"""Four rises of like size at like distances, the last one recent."""
+
+UNLIKE_SIZES = 3.5
+"""Largest rise over the median rise. Records of a high-water mark differ by more."""
+
+UNLIKE_GAPS = 3.5
+"""Largest distance over the median distance, and silence since the last rise likewise."""
+
+
+@dataclass(frozen=True)
+class Staircase:
+    """Rises of like size that keep coming."""
+
+    at: tuple[float, ...]
+    size: float
+    """Of the usual rise."""
+
+
+def staircase_of(ground: Ground) -> Staircase | None:
+    """The staircase in this ground, if its lone rises are regular and still going on."""
+    rises = ground.lone_rises()
+    if len(rises) < FEWEST_RISES or len(ground.lone_drops()) > len(rises) // 4:
+        return None
+    sizes = np.asarray([ground.jump_size[j] for j in rises])
+    at = np.asarray([ground.x[ground.jump_at[j]] for j in rises])
+    usual_size = float(np.median(sizes))
+    gaps = np.diff(at)
+    usual_gap = float(np.median(gaps))
+    silence = float(ground.x[-1] - at[-1])
+    before = float(at[0] - ground.x[0])
+    if sizes.max() > UNLIKE_SIZES * usual_size:
+        return None
+    if max(gaps.max(), silence) > UNLIKE_GAPS * usual_gap or before > 0.5 * (at[-1] - ground.x[0]):
+        return None
+    return Staircase(tuple(at.tolist()), usual_size)

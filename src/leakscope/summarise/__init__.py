@@ -1,0 +1,1 @@
+"""Recording in, the parts of a report that are not verdicts out: processes, peak, ending, notes."""

@@ -1,0 +1,80 @@
+"""The highest point of the run, and what it was made of."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from leakscope import text
+from leakscope.judge.axis import Floats
+from leakscope.judge.series import HELD, IN_USE, RSS, RunSeries
+from leakscope.model import Peak, Series
+
+_ROLES = ("parameter", "gradient", "optimizer state")
+
+
+def peak_of(run: RunSeries) -> Peak | None:
+    """Of the process that counts the steps: its peak, split into parts that add up to it."""
+    process = run.axis.process
+    if process is None:
+        return None
+    series = run.of(process)
+    at_steps = series.get(RSS)
+    if at_steps is None:
+        return None
+    total, at_step = _highest(run, process)
+    standing = _late_median(at_steps)
+    total = max(total, standing)
+    parts: dict[str, int] = {}
+    left = standing
+    roles = roles_of(run, process)
+    for role in _ROLES:
+        left -= _take(parts, _plural(role), roles.get(role, 0), left)
+    in_use = _late_median(series[IN_USE]) if IN_USE in series else 0
+    left -= _take(parts, "other live memory", in_use - sum(parts.values()), left)
+    held = _late_median(series[HELD]) if HELD in series else 0
+    left -= _take(parts, "freed, held by the allocator", held, left)
+    _take(parts, "interpreter, libraries and small Python objects", left, left)
+    _take(parts, "transient, within a step", total - standing, total - standing)
+    transient = parts.get("transient, within a step", 0)
+    says = f"{text.size(total)} at the highest point"
+    if transient > 0.02 * total:
+        says += f", {text.size(transient)} of it only within a step"
+    return Peak(total, at_step, parts, says)
+
+
+def roles_of(run: RunSeries, process: str) -> dict[str, int]:
+    """Bytes by role as the optimizer last had them."""
+    for census in reversed(run.recording.censuses):
+        if census.process == process and census.probe == "torch.optimizer":
+            return {tally.role: tally.bytes for tally in census.tallies}
+    return {}
+
+
+def _highest(run: RunSeries, process: str) -> tuple[int, int | None]:
+    best, at = 0, None
+    for source in run.recording.sources(process):
+        columns = run.recording.columns(process, source)
+        for ns, rss in zip(columns.get("mono_ns", ()), columns.get("rss_bytes", ()), strict=False):
+            if ns is not None and rss is not None and rss > best:
+                best, at = rss, ns
+    end = run.recording.ends.get(process)
+    best = max(best, end.values.get("peak_rss_bytes", 0) if end else 0)
+    step = run.axis.at(np.array([at], dtype=np.float64))[0] if at is not None else None
+    return best, max(int(step), 0) if step is not None else None
+
+
+def _late_median(series: Series) -> int:
+    values: Floats = np.asarray(series.values[len(series.values) // 2 :], dtype=np.float64)
+    return int(np.median(values)) if len(values) else 0
+
+
+def _take(parts: dict[str, int], name: str, size: int, left: int) -> int:
+    """Give a part no more than is left, so that the parts add up."""
+    size = min(max(int(size), 0), max(left, 0))
+    if size:
+        parts[name] = size
+    return size
+
+
+def _plural(role: str) -> str:
+    return role if role.endswith("state") else role + "s"

@@ -1,0 +1,84 @@
+"""Every message says what, why and what to do, and has its paragraph in the docs."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+import leakscope
+from leakscope import errors
+from leakscope.errors import LeakscopeError
+
+_MESSAGES = Path(__file__).parents[1] / "docs" / "messages.md"
+_SOURCE = Path(leakscope.__file__).parent
+
+_ALL = [
+    errors.script_not_found("trian.py"),
+    errors.no_main("project"),
+    errors.command_not_found("pyhton"),
+    errors.not_a_recording("somewhere"),
+    errors.corrupt_recording(".leakscope/x", "run.json ends in the middle of a word"),
+    errors.recording_too_new(".leakscope/x", 3, 1),
+    errors.no_steps(".leakscope/x"),
+    errors.cannot_write("/root/out", "permission denied"),
+    errors.unknown_format("pdf", ("json", "terminal")),
+    errors.bad_option("--budget", "lots", "a share between 0 and 20 %", "--budget 1%"),
+]
+
+
+@pytest.mark.parametrize("error", _ALL, ids=lambda error: str(error.slug))
+def test_message_has_its_four_lines(error: LeakscopeError) -> None:
+    lines = str(error).split("\n")
+    assert lines[0] == f"leakscope: {error.what}"
+    assert lines[1].startswith("  why   ")
+    assert lines[2].startswith("  do    ")
+    assert lines[-1] == f"  see   docs/messages.md#{error.slug}"
+    assert all(len(line) > 8 for line in lines)
+    assert error.exit_code == 2
+
+
+def test_message_reads_as_agreed() -> None:
+    assert str(errors.no_main("my project/")) == (
+        "leakscope: the directory `my project/` cannot be run\n"
+        "  why   it has no __main__.py, the file Python starts in a directory\n"
+        "  do    name the script inside it, for example\n"
+        "        leakscope run 'my project'/train.py\n"
+        "  see   docs/messages.md#no-main"
+    )
+
+
+@pytest.mark.parametrize("make", [errors.script_not_found, errors.no_main, errors.no_steps])
+def test_foreign_names_cannot_drive_the_terminal(make: object) -> None:
+    assert callable(make)
+    message = str(make("a\x1b[2Jb\nleakscope: all is well"))
+    assert "\x1b" not in message
+    assert sum(line.startswith("leakscope:") for line in message.split("\n")) == 1
+
+
+def test_every_slug_has_its_maker_and_is_listed_once() -> None:
+    assert sorted(error.slug for error in _ALL) == sorted(errors.SLUGS)
+    assert list(errors.SLUGS) == sorted(set(errors.SLUGS))
+
+
+def test_every_slug_has_its_paragraph() -> None:
+    sections = re.split(r"(?m)^## ", _MESSAGES.read_text(encoding="utf-8"))[1:]
+    paragraphs = {
+        title.strip(): body.strip() for title, _, body in (s.partition("\n") for s in sections)
+    }
+    assert sorted(paragraphs) == sorted(errors.SLUGS)
+    assert [slug for slug, body in paragraphs.items() if len(body) < 100] == []
+
+
+def test_no_slug_in_the_source_is_unknown() -> None:
+    used = {
+        keyword.value.value
+        for path in _SOURCE.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call)
+        for keyword in node.keywords
+        if keyword.arg == "slug" and isinstance(keyword.value, ast.Constant)
+    }
+    assert used == set(errors.SLUGS)
