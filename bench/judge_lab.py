@@ -32,7 +32,15 @@ PAGE = 4096.0
 LENGTHS = (60, 120, 300, 600)
 NOISE_SD_BYTES = tuple(sd * MIB for sd in (0.05, 0.3, 1.0, 3.0))
 NOISES = ("white", "ar", "bursts")
-BLEND = ("warm-up fast", "steps", "spikes", "high-water", "evaluation", "epochs", "saw-tooth, floors")
+BLEND = (
+    "warm-up fast",
+    "steps",
+    "spikes",
+    "high-water",
+    "evaluation",
+    "epochs",
+    "saw-tooth, floors",
+)
 """What a mixed leak rides on: two of these. A warm-up that lasts the whole run is left
 out, because no one can see a small leak under it."""
 

@@ -13,22 +13,30 @@ import os
 import sys
 import time
 from _thread import allocate_lock
+from collections.abc import Callable
+from time import monotonic_ns
 
 from leakscope.frameworks import torch as torch_adapter
 from leakscope.model import Census, Gap, Mark, Moment, ProcessStart, Tally
 from leakscope.observe.guard import guarded
 from leakscope.observe.native_heap import open_native_heap
 from leakscope.observe.pulse import Pulse
-from leakscope.record.format import file_of, name_process
+from leakscope.record.format import file_of, name_process, storable
 from leakscope.record.writer import Writer
 
 SOURCES = ("dataloader", "fetch", "forward", "optimizer", "api")
 """What can count as a step, the weakest first: a stronger one takes over when it speaks."""
 
+_COUNTED_ALWAYS = ("api", "fetch")
+"""Whatever --steps-from says: the program's own word, and a worker's only kind of step."""
+
 _RANK = {source: rank for rank, source in enumerate(SOURCES)}
 _PATIENCE = 64
 """So many weaker events without a stronger one, and the weaker ones get rows of their own:
 a long evaluation, or inference after training."""
+
+_IDLE_NS = 2_000_000_000
+"""No step for so long in a program that works: training may be over and inference have begun."""
 
 _TOLD_ENVIRONMENT = (
     "RANK",
@@ -50,15 +58,19 @@ class Agent:
         self.steps_from = steps_from
         self._heap = open_native_heap()
         self._collections = 0
+        self.steps: dict[str, int] = {}
+        """How many of each source so far; always this one dict, which the hooks hold."""
+        self.on_idle: Callable[[], None] | None = None
+        """Called when no row has been taken for a while, from a place where that costs nothing."""
         self._reset(name_process(os.getpid()), "process")
 
     def _reset(self, process: str, kind: str) -> None:
         self.process = process
         self.kind = kind
         self.name: str | None = None
-        self.steps: dict[str, int] = dict.fromkeys(SOURCES, 0)
+        self.steps.update(dict.fromkeys(SOURCES, 0))
         self._rank = -1
-        self._weaker_events = 0
+        self._strong_seen = self._weaker_seen = 0
         self._patience = _PATIENCE
         self._busy = allocate_lock()
         self._is_closed = False
@@ -71,16 +83,20 @@ class Agent:
         if self._heap.why_not:
             what = f"bytes in use ({self._heap.allocator})"
             self.writer.append(Gap(what, self._heap.why_not, self.process))
+        self.on_step = guarded(self.beat, "steps", self.gap)
+        self.on_row_due = guarded(self.record, "steps", self.gap)
         self.on_collection = guarded(self._note_collection, "garbage collector", self.gap)
-        self._after_fork = guarded(self._start_in_child, "fork", self.gap)
+        self._at_exit = guarded(self.close, "exit", self.gap)
+        self.after_fork = guarded(self._start_in_child, "fork", self.gap)
         gc.callbacks.append(self.on_collection)
-        os.register_at_fork(after_in_child=self._after_fork)
-        atexit.register(guarded(self.close, "exit", self.gap))
+        atexit.register(self._at_exit)
+        _follow_forks()
         self.writer.append(Mark(self.now(), self.process, "armed"))
 
     def introduce(self) -> None:
         """Write who this process is; again when more is known of it."""
-        environment = {name: os.environ[name] for name in _TOLD_ENVIRONMENT if name in os.environ}
+        told = (name for name in _TOLD_ENVIRONMENT if name in os.environ)
+        environment = {name: storable(os.environ[name]) for name in told}
         environment["allocator"] = self._heap.allocator
         self.writer.append(
             ProcessStart(
@@ -98,38 +114,47 @@ class Agent:
     # ── events ──
 
     def beat(self, source: str) -> None:
-        """A step, or what may be one, has been made."""
-        steps = self.steps
-        steps[source] += 1
-        if self._is_closed or (self.steps_from != "auto" and source != self.steps_from):
+        """A step, or what may be one, has been made. Costs a microsecond unless a row is due."""
+        self.steps[source] += 1
+        if monotonic_ns() >= self.pulse.next_row_ns:
+            self.record(source)
+
+    def record(self, source: str) -> None:
+        """Take a row for a step that has been counted, if its source is the one to follow."""
+        if self._is_closed:
+            return
+        if self.steps_from not in ("auto", source) and source not in _COUNTED_ALWAYS:
             return
         if not self._busy.acquire(blocking=False):
             return  # another thread is taking a row right now
         try:
             rank = _RANK[source]
-            if rank < self._rank:
-                self._weaker_events += 1
-                if self._weaker_events <= self._patience:
-                    return
-            elif self._weaker_events:
-                # So many between two steps is this program's habit (accumulation, evaluation).
-                self._patience = max(self._patience, 2 * self._weaker_events)
-                self._weaker_events = 0
+            if rank < self._rank and not self._is_patience_over(source):
+                return
             self._rank = max(rank, self._rank)
             pulse = self.pulse
             if source != pulse.source:
                 pulse.flush()
                 pulse.source = source
-            pulse.beat(steps[source], self._collections)
+            pulse.take(monotonic_ns(), self.steps[source], self._collections)
         finally:
             self._busy.release()
 
+    def _is_patience_over(self, weaker: str) -> bool:
+        """True once a weaker source has spoken often with nothing from the stronger one."""
+        strong, count = self.steps[SOURCES[self._rank]], self.steps[weaker]
+        if strong != self._strong_seen:
+            # So many between two steps is this program's habit (accumulation, evaluation).
+            self._patience = max(self._patience, 2 * (count - self._weaker_seen))
+            self._strong_seen, self._weaker_seen = strong, count
+        return count - self._weaker_seen > self._patience
+
     def row_before_first_step(self) -> None:
         """The level before the first optimizer step: its state appears within that step."""
-        if not self.steps["optimizer"]:
+        if not self.steps["optimizer"] and self.steps_from in ("auto", "optimizer"):
             self.pulse.flush()
             self.pulse.source = "optimizer"
-            self.pulse.take(time.monotonic_ns(), 0, self._collections)
+            self.pulse.take(monotonic_ns(), 0, self._collections)
 
     def mark(self, what: str, *, began_ns: int = 0, text: str | None = None) -> None:
         now = self.now()
@@ -150,15 +175,17 @@ class Agent:
 
     def now(self) -> Moment:
         step = self.steps[SOURCES[self._rank]] if self._rank >= 0 else None
-        return Moment(time.time_ns(), time.monotonic_ns(), step)
+        return Moment(time.time_ns(), monotonic_ns(), step)
 
     def close(self) -> None:
         """Write what is left. Later events are counted but not recorded."""
         if not self._is_closed:
             self._is_closed = True
             self.pulse.flush()
+            self.pulse.next_row_ns = sys.maxsize
             # The last steps may have no row; their number is the number of steps all the same.
-            self.writer.append(Mark(self.now(), self.process, "end"))
+            source = SOURCES[self._rank] if self._rank >= 0 else None
+            self.writer.append(Mark(self.now(), self.process, "end", text=source))
             self.writer.close()
 
     def stop(self) -> None:
@@ -166,9 +193,14 @@ class Agent:
         self.close()
         if self.on_collection in gc.callbacks:
             gc.callbacks.remove(self.on_collection)
+        atexit.unregister(self._at_exit)
 
     def _note_collection(self, phase: str, info: dict[str, int]) -> None:
-        if phase == "stop" and info["generation"] == 2 and not self._is_closed:
+        if phase == "start" or self._is_closed:
+            return
+        if self.on_idle is not None and monotonic_ns() > self.pulse.next_row_ns + _IDLE_NS:
+            self.on_idle()
+        if info["generation"] == 2:
             self._collections += 1
             values = self.pulse.counters()
             values["collected_count"] = info["collected"]
@@ -185,6 +217,20 @@ class Agent:
 
 
 _agent: Agent | None = None
+_follows_forks = False
+
+
+def _follow_forks() -> None:
+    """Once per process: what is registered here cannot be taken back, and must not pile up."""
+    global _follows_forks
+    if not _follows_forks:
+        os.register_at_fork(after_in_child=_after_fork)
+        _follows_forks = True
+
+
+def _after_fork() -> None:
+    if _agent is not None:
+        _agent.after_fork()
 
 
 def start_agent(directory: str, *, steps_from: str = "auto") -> Agent:
@@ -206,10 +252,17 @@ def step() -> None:
     agent = running_agent()
     if agent is None and (directory := os.environ.get("LEAKSCOPE_RUN_DIR")):
         # Under `leakscope run` in a program without a framework, the agent is not there yet.
-        guarded(start_agent, "agent", lambda _: None)(directory)
+        _start_late(directory)
         agent = running_agent()
     if agent is not None:
-        agent.beat("api")
+        agent.on_step("api")
+
+
+def _start_for_run(directory: str) -> None:
+    start_agent(directory, steps_from=os.environ.get("LEAKSCOPE_STEPS_FROM", "auto"))
+
+
+_start_late = guarded(_start_for_run, "agent", lambda gap: None)
 
 
 def stop_agent(agent: Agent) -> None:

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 
 import leakscope
 from leakscope import errors
-from leakscope.agent import Agent, start_agent, step, stop_agent
+from leakscope.agent import Agent, running_agent, start_agent, step, stop_agent
+from leakscope.inject import RUN_DIR
 from leakscope.model import FORMAT_VERSION, Report, Run
 from leakscope.observe.machine import describe_machine
-from leakscope.record.format import write_run
+from leakscope.record.format import storable, write_run
 
 if TYPE_CHECKING:
     from leakscope.record.reader import Recording
@@ -28,8 +29,11 @@ class Watch:
         self.directory = directory
         """Folder of the recording; `leakscope report` reads it, now or later."""
         self._agent: Agent | None = None
+        self._is_guest = False
 
     def __enter__(self) -> Watch:
+        # Under `leakscope run` the agent is the run's, and goes on after the block.
+        self._is_guest = _run_directory() == self.directory
         self._agent = start_agent(self.directory)
         return self
 
@@ -39,9 +43,11 @@ class Watch:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if self._agent is not None:
+        if self._agent is not None and not self._is_guest:
             stop_agent(self._agent)
-            self._agent = None
+        elif self._agent is not None:
+            self._agent.pulse.flush()
+        self._agent = None
 
     def step(self) -> None:
         """The same as `leakscope.step()`."""
@@ -58,14 +64,24 @@ def watch(out: str | os.PathLike[str] | None = None) -> Watch:
     """Watch this process from inside for as long as the `with` block lasts.
 
     Args:
-        out: folder of the recording; by default a new one under `.leakscope/`.
+        out: folder of the recording; by default a new one under `.leakscope/`. Under
+            `leakscope run` the run's own recording is used, whatever is said here.
 
     Raises:
         LeakscopeError: the folder cannot be written, or holds something already.
     """
+    running = _run_directory()
+    if running is not None:
+        return Watch(running)
     directory = new_directory(os.fspath(out) if out is not None else None, sys.argv[:1])
     write_header(directory, tuple(sys.orig_argv), {"watch": "inside"})
     return Watch(directory)
+
+
+def _run_directory() -> str | None:
+    """Of the recording that is being made in this process already, if there is one."""
+    agent = running_agent()
+    return agent.directory if agent is not None else os.environ.get(RUN_DIR)
 
 
 def load(path: str | os.PathLike[str]) -> Recording:
@@ -101,13 +117,13 @@ def new_directory(wanted: str | None, words: list[str] | tuple[str, ...]) -> str
 def write_header(directory: str, command: tuple[str, ...], settings: dict[str, str]) -> None:
     """The first file of a recording: what is run, where, with which settings."""
     header = Run(
-        id=os.path.basename(os.path.abspath(directory)),
+        id=storable(os.path.basename(os.path.abspath(directory))),
         format=FORMAT_VERSION,
         leakscope=leakscope.__version__,
         started_wall_ns=time.time_ns(),
         started_mono_ns=time.monotonic_ns(),
-        command=command,
-        directory=os.getcwd(),
+        command=tuple(map(storable, command)),
+        directory=storable(os.getcwd()),
         machine=describe_machine(),
         settings=settings,
     )

@@ -10,7 +10,8 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
 from leakscope.model import Gap, Moment, ProcessEnd, ProcessStart, Pulses, Sample
@@ -47,6 +48,7 @@ _FAST_PAUSE = 50
 """Reading one process costs some 20 µs of Python; with hundreds of them the pace is lowered."""
 
 _TREE_S = 0.05
+_SETTLED_S = 1.0
 _TREE_PAUSE = 30
 _SLOW_PAUSE_ALONE = 100
 _SLOW_PAUSE_FAMILY = 8
@@ -74,6 +76,7 @@ class _Member:
         self.watched = Watched(found)
         self.mono_ns: list[int | None] = []
         self.rss_bytes: list[int | None] = []
+        self.command: tuple[str, ...] = ()
         self.next_slow_s = 0.0
         self.first_seen_s = time.monotonic()
 
@@ -90,6 +93,7 @@ class Supervisor:
         self._cgroup: Cgroup | None = None
         self._next_tree_s = self._next_flush_s = self._next_machine_s = 0.0
         self._program: subprocess.Popen[bytes] | None = None
+        self._gaps: set[Gap] = set()
 
     @property
     def lost_records(self) -> int:
@@ -106,12 +110,17 @@ class Supervisor:
             self._program = subprocess.Popen(
                 self._command,
                 env=self._environment,
+                close_fds=False,  # what the caller hands down is the program's; ours close on exec
                 # Blocked signals are inherited; the program must start with the caller's mask.
-                preexec_fn=lambda: signal.pthread_sigmask(signal.SIG_SETMASK, before) and None,
+                # This process has no other thread, so Python code before the exec is safe.
+                preexec_fn=lambda: _set_mask(before),  # noqa: PLW1509
             )
             self._cgroup = find_cgroup(self._program.pid)
             return self._watch(self._program)
         finally:
+            # Whatever still waits was meant for the program, and must not end the report.
+            while signal.sigtimedwait(_HEARD, 0) is not None:
+                pass
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
             self._writer.close()
 
@@ -120,7 +129,7 @@ class Supervisor:
         while True:
             now_s = time.monotonic()
             age_s = now_s - started_s
-            self._look(now_s)
+            self._look_safely(now_s)
             fast_s = _FAST_PAUSE * _COST_OF_ONE_S * len(self._members)
             pause_s = min(max(_FASTEST_S, age_s * _SHARE_OF_AGE, fast_s), _SLOWEST_S)
             self._listen(program.pid, pause_s)
@@ -139,18 +148,32 @@ class Supervisor:
                 if heard.si_pid == pid:
                     return
             elif heard.si_code != _FROM_KERNEL:
-                os.kill(pid, heard.si_signo)
+                with suppress(OSError):  # a program of another user: the sender fails there too
+                    os.kill(pid, heard.si_signo)
 
     # ── looking ──
 
+    def _look_safely(self, now_s: float) -> None:
+        """Whatever fails here, the program has a parent that waits for it to the end."""
+        try:
+            self._look(now_s)
+        except Exception as error:  # noqa: BLE001 - becomes a gap, each kind once
+            gap = Gap("process tree, at times", f"{type(error).__name__}: {error}")
+            if gap not in self._gaps:
+                self._gaps.add(gap)
+                self._writer.append(gap)
+
     def _look(self, now_s: float) -> None:
+        assert self._program is not None
         if now_s >= self._next_tree_s:
             self._find_members()
             self._next_tree_s = now_s + max(_TREE_S, _TREE_PAUSE * (time.monotonic() - now_s))
         for process, member in list(self._members.items()):
             rss = member.watched.rss_bytes()
             if rss is None:
-                self._lose_member(process)
+                # The program itself is lost in `_finish`, with its exit status.
+                if member.watched.found.pid != self._program.pid:
+                    self._lose_member(process)
             else:
                 member.mono_ns.append(time.monotonic_ns())
                 member.rss_bytes.append(rss)
@@ -165,16 +188,21 @@ class Supervisor:
     def _find_members(self) -> None:
         assert self._program is not None
         for found in find_tree(self._program.pid):
-            if found.process not in self._members:
+            member = self._members.get(found.process)
+            if member is None:
                 try:
-                    self._members[found.process] = _Member(found)
+                    member = self._members[found.process] = _Member(found)
                 except OSError:
                     continue  # ended while we were looking
-                self._introduce(found)
+            if time.monotonic() - member.first_seen_s < _SETTLED_S:
+                # Seen between fork and exec, it still looks like its parent.
+                command = command_of(found.pid)
+                if command and command != member.command:
+                    member.command = command
+                    self._introduce(found, command)
 
-    def _introduce(self, found: Found) -> None:
+    def _introduce(self, found: Found, command: tuple[str, ...]) -> None:
         assert self._program is not None
-        command = command_of(found.pid)
         kind = "main" if found.pid == self._program.pid else kind_of(command)
         self._writer.append(
             ProcessStart(
@@ -206,10 +234,8 @@ class Supervisor:
 
     def _read_machine(self) -> None:
         values = self._cgroup.read() if self._cgroup is not None else {}
-        try:
+        with suppress(OSError):
             values |= read_meminfo()
-        except OSError:
-            pass
         values["mono_ns"] = time.monotonic_ns()
         length = max((len(column) for column in self._machine_rows.values()), default=0)
         for name in {*values, *self._machine_rows}:
@@ -263,6 +289,10 @@ class Supervisor:
         return ended
 
 
+def _set_mask(mask: Iterable[int]) -> None:
+    signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+
+
 def kind_of(command: Sequence[str]) -> str:
     """What a child is for, from its command line alone; an agent inside knows better."""
     line = " ".join(command[:4])
@@ -275,19 +305,25 @@ def unfollowed_flag(command: Sequence[str]) -> str | None:
     """The interpreter flag that keeps the agent out, if this is a Python started with one."""
     if not command or not os.path.basename(command[0]).startswith("python"):
         return None
-    for word in command[1:]:
-        if not word.startswith("-") or word in ("-c", "-m", "-", "--"):
+    words = iter(command[1:])
+    for word in words:
+        if word == "--check-hash-based-pycs":
+            next(words, None)
+        if word.startswith("--"):
+            continue
+        if not word.startswith("-") or word == "-":
             return None
-        for letter in word[1:]:
-            if not word.startswith("--") and letter in "IES":
+        for position, letter in enumerate(word[1:], start=1):
+            if letter in "IES":
                 return f"-{letter}"
-            if letter in "cmWX":
+            if letter in "cm":
+                return None  # all that follows is the program's
+            if letter in "WX":
+                if position == len(word) - 1:
+                    next(words, None)  # its value is the next word
                 break
-        if word[-1] in "cm" and not word.startswith("--"):
-            return None
     return None
 
 
 def _now() -> Moment:
     return Moment(time.time_ns(), time.monotonic_ns())
-

@@ -110,6 +110,16 @@ def test_forecast_without_a_bound_says_not_before() -> None:
     )
 
 
+def test_series_may_name_their_process_by_key_or_by_name() -> None:
+    for key in ("4720-889300", "worker 0"):
+        growth = verdict(outcome=Outcome.GROWING, process=key)
+        line = to_terminal.one_line(make_report.many_processes(verdicts=(growth,)))
+        assert "(C heap, in use, worker 0)" in line
+    together = verdict("tree.growth_bytes", Outcome.GROWING, process="all")
+    line = to_terminal.one_line(make_report.many_processes(verdicts=(together,)))
+    assert "(all processes together)" in line
+
+
 def test_smallest_visible_leak_is_that_of_the_dullest_process() -> None:
     report = make_report.many_processes(
         verdict=Outcome.STEADY,
@@ -120,6 +130,7 @@ def test_smallest_visible_leak_is_that_of_the_dullest_process() -> None:
             verdict("process.rss_bytes", visible=500.0 * KIB, process="4720-889300"),
             verdict("python.blocks_count", visible=9e9, unit="blocks"),
             verdict(visible=float("nan"), process="4721-889301"),
+            verdict("process.uss_bytes", visible=0.0, process="4720-889300"),
         ),
     )
     says = "the smallest leak this run could have shown: 7 KiB/step (C heap, in use, worker 0)"
@@ -220,7 +231,7 @@ def test_json_has_the_fields_of_the_contract() -> None:
 
 
 def test_json_takes_the_numbers_of_numpy() -> None:
-    numbers = Rate(np.float64(1.5), np.float64("nan"), np.float32(2.0))
+    numbers = Rate(np.float64(1.5), np.float64("nan"), np.float64(2.0))
     report = make_report.steady(
         seconds=np.float64(3.5), steps=np.int64(7), verdicts=(verdict(per_step=numbers),)
     )

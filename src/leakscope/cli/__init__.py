@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 from collections.abc import Sequence
 
@@ -40,3 +41,6 @@ def main(words: Sequence[str] | None = None) -> int:
     except LeakscopeError as error:
         print(error, file=sys.stderr)
         return error.exit_code
+    except KeyboardInterrupt:  # while a report is made: no more to say, and no traceback
+        run.die_of(signal.SIGINT)
+        return 130

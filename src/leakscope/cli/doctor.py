@@ -3,11 +3,70 @@
 from __future__ import annotations
 
 import argparse
+import importlib.util
+import os
+import sys
+from collections.abc import Iterator
+
+from leakscope import text
+from leakscope.observe.limits import find_cgroup, read_meminfo, smallest_limit
+from leakscope.observe.native_heap import open_native_heap
+
+_FRAMEWORKS = ("torch", "tensorflow", "jax")
 
 
 def prepare(parser: argparse.ArgumentParser) -> None:
-    return
+    parser.description = __doc__
 
 
 def run(options: argparse.Namespace) -> int:
+    for is_seen, what, why in observe():
+        print(f"  {'yes' if is_seen else 'no ':3}  {what:34} {why}")
     return 0
+
+
+def observe() -> Iterator[tuple[bool, str, str]]:
+    """What can be seen, with its source; what cannot, with the reason."""
+    yield True, "Python", f"{sys.version.split()[0]} at {sys.executable}"
+    heap = open_native_heap()
+    yield (
+        heap.read is not None,
+        "bytes in use (exact)",
+        f"{heap.allocator}'s own counters" if heap.read else f"{heap.allocator}: {heap.why_not}",
+    )
+    yield True, "Python memory blocks (exact)", "sys.getallocatedblocks"
+    yield _file("process tree and resident memory", "/proc/self/statm")
+    yield _file("children of a process", f"/proc/self/task/{os.getpid()}/children")
+    yield _file("private, shared and swapped bytes", "/proc/self/smaps_rollup")
+    cgroup = find_cgroup()
+    limit = smallest_limit(cgroup)
+    yield (
+        cgroup is not None,
+        "cgroup use and limit",
+        f"version {cgroup.version} at {cgroup.directory}" if cgroup else "no memory controller",
+    )
+    yield (
+        limit is not None,
+        "what memory runs out at",
+        f"{text.size(limit.bytes)} ({limit.source})" if limit else "neither cgroup nor RAM read",
+    )
+    swap = read_meminfo().get("swap_total_bytes", 0)
+    yield bool(swap), "swap", text.size(swap) if swap else "none on this machine"
+    for name in _FRAMEWORKS:
+        found = importlib.util.find_spec(name) is not None
+        if name == "torch":
+            steps = "steps: optimizer, outermost module call, data loader, workers"
+            yield found, name, steps if found else "not installed in this Python"
+        elif found:
+            yield False, f"{name} steps", "not counted yet: the clock is used, or leakscope.step()"
+    yield False, "lines, holders and fixes", "not part of this version: it measures and judges"
+    yield False, "GPU memory", "not part of this version"
+
+
+def _file(what: str, path: str) -> tuple[bool, str, str]:
+    try:
+        with open(path, "rb") as file:
+            file.read(1)
+    except OSError as error:
+        return False, what, f"{path}: {error.strerror}"
+    return True, what, path

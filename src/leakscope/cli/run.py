@@ -15,6 +15,7 @@ import shutil
 import signal
 import sys
 import time
+import traceback
 from collections.abc import Sequence
 
 from leakscope import errors, text
@@ -87,11 +88,7 @@ def run(options: argparse.Namespace) -> int:
         exited = supervisor.run()
     except OSError as error:
         raise errors.command_not_found(command[0]) from error
-    report = _report(directory, supervisor)
-    for path in options.report:
-        write_report(report, path)
-    # To stderr: stdout belongs to the program.
-    show(report, directory, sys.stderr, quiet=options.quiet)
+    report = _tell(directory, supervisor, options)
     return _exit_code(exited, report, options.fail_on)
 
 
@@ -131,6 +128,29 @@ def parse_budget(value: str) -> float:
     return share
 
 
+def _tell(directory: str, supervisor: Supervisor, options: argparse.Namespace) -> Report | None:
+    """Report on stderr (stdout belongs to the program) and into files.
+
+    Whatever goes wrong here is said and goes no further: the program's exit status is passed on.
+    """
+    report: Report | None = None
+    try:
+        report = _report(directory, supervisor)
+        # First: a file that cannot be written must not cost the report.
+        show(report, directory, sys.stderr, quiet=options.quiet)
+    except errors.LeakscopeError as error:
+        print(error, file=sys.stderr)
+    except Exception:  # noqa: BLE001 - a bug of ours, shown as one
+        traceback.print_exc()
+    if report is not None:
+        for path in options.report:
+            try:
+                write_report(report, path)
+            except errors.LeakscopeError as error:
+                print(error, file=sys.stderr)
+    return report
+
+
 def _report(directory: str, supervisor: Supervisor) -> Report:
     from leakscope.analysis import analyse  # numpy and scipy only now, when the program is over
     from leakscope.record.reader import load
@@ -145,18 +165,20 @@ def _report(directory: str, supervisor: Supervisor) -> Report:
     return analyse(load(directory))
 
 
-def _exit_code(exited: Exited, report: Report, fail_on: str | None) -> int:
+def _exit_code(exited: Exited, report: Report | None, fail_on: str | None) -> int:
     if fail_on is not None and exited == Exited(0, None):
+        if report is None:
+            return 3
         failing = {Outcome.LEAK} | ({Outcome.GROWING} if fail_on == "growing" else set())
         if report.verdict in failing:
             return 1
         return 3 if report.verdict is Outcome.UNKNOWN else 0
     if exited.signal is not None:
-        _die_of(exited.signal)
+        die_of(exited.signal)
     return exited.code if exited.code is not None else 1
 
 
-def _die_of(number: int) -> None:
+def die_of(number: int) -> None:
     """End as the program ended, so that whoever waits for us sees the same status."""
     import resource
 

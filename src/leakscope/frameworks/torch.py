@@ -7,18 +7,30 @@ leave no frame on the program's stack (see observe/tap.py).
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Callable
+from time import monotonic_ns
+from time import monotonic_ns
 from types import CodeType, FrameType
 from typing import Any, Protocol
+from weakref import WeakKeyDictionary, WeakSet
 
 from leakscope.model import Gap, Tally
 from leakscope.observe.guard import guarded
+from leakscope.observe.pulse import Pulse
 from leakscope.observe.tap import Tap
 
 _ROOT_CALLS_TO_LEARN_FROM = 48
 """After so many outermost calls the classes that make them are known, and only those are heard:
 hearing every module costs 0.5 µs a call, hearing the roots costs it once a step."""
+
+_SILENCE_NS = 1_000_000_000
+"""When the known classes have not been called for so long, another model may be at work."""
+
+_STEPS_BEFORE_REST = 16
+_CALLED = "_compiled_call_impl"
+_TAP_CODE = Tap.__get__.__code__
 
 _TALLY_WINDOW = 4
 """Optimizers that step within so many steps of each other are one training loop's (a GAN's two)."""
@@ -29,8 +41,12 @@ class Listener(Protocol):
 
     steps: dict[str, int]
     kind: str
+    pulse: Pulse
+    on_idle: Callable[[], None] | None
+    on_row_due: Callable[[str], None]
 
     def beat(self, source: str) -> None: ...
+    def record(self, source: str) -> None: ...
     def row_before_first_step(self) -> None: ...
     def mark(self, what: str, *, began_ns: int = 0, text: str | None = None) -> None: ...
     def census(self, probe: str, tallies: tuple[Tally, ...]) -> None: ...
@@ -46,27 +62,38 @@ class TorchAdapter:
         self._torch = torch
         self._handles: list[Any] = []
         self._taps: list[Tap] = []
+        self._weaker_taps: list[Tap] = []
+        self._is_resting = False
+        self._nested: WeakSet[type] = WeakSet()
         self._module_tap: Tap | None = None
-        self._root_calls: dict[type, int] = {}
+        self._is_wide = False
+        self._on_collection: Callable[..., None] | None = None
+        # Weak: a class that the program makes and drops must not live on because of us.
+        self._root_calls: WeakKeyDictionary[type, int] = WeakKeyDictionary()
         self._first_read = sys.maxsize
+        self._heard = 0
+        self._heard_ns = 0
         self._tallied: dict[int, dict[str, tuple[int, int]]] = {}
         self._tally_until = 0
 
     def arm(self) -> None:
         """Hook what is there; a torch without one of these places leaves a named gap."""
         for name, hook in (
+            ("torch.compile", _hide_from_dynamo),
             ("optimizer steps", self._hook_optimizers),
-            ("module calls", self._hook_modules),
-            ("data loader", self._hook_loaders),
+            ("data loader workers", self._hook_workers),
             ("checkpoints", self._hook_saves),
         ):
-            guarded(hook, name, self._agent.gap)()
+            self._guard(hook, name)()
+        self._listen()
 
     def disarm(self) -> None:
         for handle in self._handles:
             handle.remove()
         for tap in self._taps:
             tap.remove()
+        if self._on_collection in gc.callbacks:
+            gc.callbacks.remove(self._on_collection)
         self._handles.clear()
         self._taps.clear()
 
@@ -76,81 +103,143 @@ class TorchAdapter:
         optimizer = sys.modules["torch.optim.optimizer"]  # torch.optim deletes the name
         before = self._guard(self._before_first_step, "optimizer steps")
         self._before = optimizer.register_optimizer_step_pre_hook(before)
-        after = self._guard(self._after_step, "optimizer steps")
+        after = self._make_step_hook(self._guard(self._look_at_step, "optimizer steps"))
         self._handles += [self._before, optimizer.register_optimizer_step_post_hook(after)]
 
     def _before_first_step(self, optimizer: Any, args: Any, kwargs: Any) -> None:
         self._before.remove()
         self._agent.row_before_first_step()
 
-    def _after_step(self, optimizer: Any, args: Any, kwargs: Any) -> None:
+    def _make_step_hook(self, look: Callable[..., None]) -> Callable[[Any, Any, Any], None]:
+        """The hook of every step: counts, and looks closer when a row or a tally is due."""
+        agent, steps = self._agent, self._agent.steps
+
+        def after_step(optimizer: Any, args: Any, kwargs: Any) -> None:
+            steps["optimizer"] = step = steps["optimizer"] + 1
+            if (
+                monotonic_ns() >= agent.pulse.next_row_ns
+                or step < self._tally_until
+                or step & (step - 1) == 0  # 1, 2, 4, 8 …
+            ):
+                look(optimizer, step)
+
+        return after_step
+
+    def _look_at_step(self, optimizer: Any, step: int) -> None:
         agent = self._agent
-        agent.beat("optimizer")
-        step = agent.steps["optimizer"]
-        if step & (step - 1) == 0:  # 1, 2, 4, 8 …
+        if monotonic_ns() >= agent.pulse.next_row_ns:
+            agent.record("optimizer")
+        if step & (step - 1) == 0:
             self._tallied.clear()
             self._tally_until = step + _TALLY_WINDOW
         if step < self._tally_until:
             self._tallied[id(optimizer)] = _tally(optimizer)
             if step == self._tally_until - 1:
                 agent.census("torch.optimizer", _add_up(self._tallied))
-        if step == _ROOT_CALLS_TO_LEARN_FROM and self._module_tap is not None:
-            self._narrow_to_roots()
+        if step >= _STEPS_BEFORE_REST and not self._is_resting:
+            self._rest()
 
-    # ── modules ──
+    # ── module calls and batches, heard only while nothing trains ──
+
+    def _listen(self) -> None:
+        self._is_resting = False
+        for name, hook in (
+            ("module calls", self._hook_modules),
+            ("data loader", self._hook_loaders),
+        ):
+            self._guard(hook, name)()
+
+    def _rest(self) -> None:
+        """The optimizer counts the steps: hear nothing weaker, for each tap costs some 5 µs a
+        step. `on_idle` wakes us when the optimizer falls silent."""
+        self._is_resting = True
+        for tap in self._weaker_taps:
+            tap.remove()
+        self._weaker_taps.clear()
+        self._module_tap = None
+        self._agent.on_idle = self._guard(self._wake, "module calls")
+
+    def _wake(self) -> None:
+        if self._is_resting:
+            self._listen()
 
     def _hook_modules(self) -> None:
         module = self._torch.nn.Module
         # Read at the start of every call, and only there (torch 2.1 to 2.13): see
         # `_wrapped_call_impl` in torch/nn/modules/module.py.
         self._call_code: CodeType = module._wrapped_call_impl.__code__
-        self._on_call = self._guard(self._module_called, "module calls")
-        self._module_tap = self._tap(module, "_compiled_call_impl", on_read=self._on_call)
+        self._root_calls.clear()
+        self._nested.clear()
+        learn = self._guard(self._learn_from_call, "module calls")
+        self._module_tap = self._tap_weaker(module, _CALLED, on_read=learn)
 
-    def _module_called(self, module: Any) -> None:
+    def _learn_from_call(self, module: Any) -> None:
+        """While every module is heard: count the outermost calls, and learn who makes them."""
+        kind = type(module)
         if self._is_nested():
+            self._nested.add(kind)
             return
         self._agent.beat("forward")
-        if self._module_tap is not None:
-            root = type(module)
-            calls = self._root_calls[root] = self._root_calls.get(root, 0) + 1
-            if calls == _ROOT_CALLS_TO_LEARN_FROM:
-                self._narrow_to_roots()
+        calls = self._root_calls[kind] = self._root_calls.get(kind, 0) + 1
+        if calls >= _ROOT_CALLS_TO_LEARN_FROM and self._module_tap is not None:
+            self._module_tap.remove()
+            self._module_tap = None
+            check = self._guard(self._count_if_outermost, "module calls")
+            count = self._make_call_counter(check)
+            for root in list(self._root_calls):
+                self._tap_weaker(root, _CALLED, on_read=check if root in self._nested else count)
+
+    def _make_call_counter(self, check: Callable[[Any], None]) -> Callable[[Any], None]:
+        """For classes that were never seen inside another module's call: no look at the stack."""
+        agent, steps = self._agent, self._agent.steps
+
+        def count(module: Any) -> None:
+            if _CALLED in module.__dict__:
+                check(module)  # compiled: the attribute is read twice in one call
+                return
+            steps["forward"] += 1
+            if monotonic_ns() >= agent.pulse.next_row_ns:
+                agent.on_row_due("forward")
+
+        return count
+
+    def _count_if_outermost(self, module: Any) -> None:
+        if not self._is_nested():
+            self._agent.beat("forward")
 
     def _is_nested(self) -> bool:
         """True inside another module's call: such a call is somewhere up the stack."""
-        # The tap, its guard, the listener and this method lie above the call being made.
-        call = sys._getframe(4)
+        call: FrameType | None = sys._getframe(2)
+        while call is not None and call.f_code is not _TAP_CODE:
+            call = call.f_back
+        call = call.f_back if call is not None else None
+        if call is None or call.f_code is not self._call_code:
+            return True  # somebody looks at the attribute (torch.jit, inspect); nothing is called
         if call.f_lasti > self._first_read:
             return True  # a compiled module reads the attribute twice in one call
         self._first_read = call.f_lasti
-        frame: FrameType | None = call.f_back
+        frame = call.f_back
         while frame is not None:
             if frame.f_code is self._call_code:
                 return True
             frame = frame.f_back
         return False
 
-    def _narrow_to_roots(self) -> None:
-        if self._module_tap is not None:
-            self._module_tap.remove()
-            self._module_tap = None
-            for root in self._root_calls:
-                self._tap(root, "_compiled_call_impl", on_read=self._on_call)
-            self._root_calls.clear()
-
-    # ── data loaders and their workers ──
-
     def _hook_loaders(self) -> None:
         data = self._torch.utils.data
         yielded = self._guard(self._batch_yielded, "data loader")
-        self._tap(data.dataloader._BaseDataLoaderIter, "_num_yielded", on_set=yielded)
-        fetched = self._guard(self._batch_fetched, "data loader workers")
-        self._tap(data._utils.fetch._BaseDatasetFetcher, "auto_collation", on_read=fetched)
+        self._tap_weaker(data.dataloader._BaseDataLoaderIter, "_num_yielded", on_set=yielded)
 
     def _batch_yielded(self, iterator: Any, count: int) -> None:
         if count:
             self._agent.beat("dataloader")
+
+    # ── workers ──
+
+    def _hook_workers(self) -> None:
+        fetched = self._guard(self._batch_fetched, "data loader workers")
+        fetcher = self._torch.utils.data._utils.fetch._BaseDatasetFetcher
+        self._taps.append(Tap(fetcher, "auto_collation", on_read=fetched).install())
 
     def _batch_fetched(self, fetcher: Any) -> None:
         worker = self._torch.utils.data._utils.worker._worker_info
@@ -165,7 +254,8 @@ class TorchAdapter:
         serialization = self._torch.serialization
         touched = self._guard(self._archive_touched, "checkpoints")
         for name in ("_open_zipfile_writer_file", "_open_zipfile_writer_buffer"):
-            self._tap(getattr(serialization, name), "file_like", on_read=touched)
+            tap = Tap(getattr(serialization, name), "file_like", on_read=touched)
+            self._taps.append(tap.install())
 
     def _archive_touched(self, archive: Any) -> None:
         # Read once when the archive is entered and once when it is closed.
@@ -176,10 +266,21 @@ class TorchAdapter:
     def _guard(self, event: Callable[..., Any], name: str) -> Callable[..., None]:
         return guarded(event, name, self._agent.gap)
 
-    def _tap(self, owner: type, name: str, **listeners: Any) -> Tap:
+    def _tap_weaker(self, owner: type, name: str, **listeners: Any) -> Tap:
         tap = Tap(owner, name, **listeners).install()
-        self._taps.append(tap)
+        self._weaker_taps.append(tap)
         return tap
+
+
+def _hide_from_dynamo() -> None:
+    """Keep torch.compile out of our functions: it would compile them as if they were the program's,
+    and warn about them on its stderr. Sets a flag of the code objects; imports no dynamo."""
+    dynamo = sys.modules["torch._C._dynamo.eval_frame"]
+    skip = dynamo._FrameAction.SKIP
+    never = dynamo._FrameExecStrategy(skip, skip)
+    ours = (guarded(print, "", print), Tap.__get__, Tap.__set__, Tap.__delete__)
+    for function in ours:
+        dynamo.set_code_exec_strategy(function.__code__, never)
 
 
 def _tally(optimizer: Any) -> dict[str, tuple[int, int]]:
@@ -194,7 +295,8 @@ def _tally(optimizer: Any) -> dict[str, tuple[int, int]]:
     for group in optimizer.param_groups:
         for parameter in group["params"]:
             add("parameter", parameter)
-            if parameter.grad is not None:
+            # Asking a tensor inside a graph for its gradient makes torch warn.
+            if parameter.is_leaf and parameter.grad is not None:
                 add("gradient", parameter.grad)
             state = optimizer.state.get(parameter) if parameter in optimizer.state else None
             for value in (state or {}).values():

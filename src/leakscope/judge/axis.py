@@ -96,7 +96,7 @@ def own_axis(recording: Recording, process: str, source: str) -> Axis:
     rising = np.concatenate(([True], np.diff(steps) > 0)) if len(steps) else np.array([], bool)
     counted = 0
     for mark in recording.marks:
-        if mark.what == "end" and mark.process == process and source == recording.sources(process)[-1]:
+        if mark.what == "end" and mark.process == process and mark.text == source:
             counted = mark.at.step or 0
     return Axis(source, process, mono_ns[rising], steps[rising], counted=counted)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -53,7 +54,7 @@ def levels_of(ground: Ground, grain: float) -> Levels:
     x: list[float] = []
     y: list[float] = []
     starts: dict[int, int] = {}
-    for number, (first, end) in enumerate(zip(edges, edges[1:], strict=False)):
+    for number, (first, end) in enumerate(pairwise(edges)):
         if end <= first:
             continue
         starts[number - 1] = len(x)
@@ -61,7 +62,7 @@ def levels_of(ground: Ground, grain: float) -> Levels:
         parts = max(1, (end - first) // block)
         cuts = end - block * np.arange(parts, -1, -1)
         cuts[0] = first
-        for a, b in zip(cuts, cuts[1:], strict=False):
+        for a, b in pairwise(cuts):
             x.append(float(ground.x[a:b].mean()))
             y.append(float(np.median(ground.y[a:b])))
     stretches = []

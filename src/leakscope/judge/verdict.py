@@ -1,80 +1,165 @@
-"""Series in, Verdict out (first, simple form: low envelope, rank trend, plateau test)."""
+"""Series in, Verdict out."""
 
 from __future__ import annotations
 
-import numpy as np
-from scipy import stats
+import math
 
+import numpy as np
+
+from leakscope.judge import words
+from leakscope.judge.control import smallest_visible
+from leakscope.judge.drift import FEWEST_LEVELS, Drift, Objection, drift_of
+from leakscope.judge.interval import rate_of_growth, rate_of_rest
+from leakscope.judge.shapes import Form, form_of, troughs_of
+from leakscope.judge.track import Track, floors_of, track_of
 from leakscope.model import Outcome, Rate, Series, Shape, Verdict
 
+SETTLED_REST = 0.05
+"""A curve that is still rising counts as settled if it has this share of its rise to go."""
 
-def _size(amount: float) -> str:
-    for unit in ("B", "KiB", "MiB"):
-        if abs(amount) < 1024:
-            return f"{amount:.3g} {unit}"
-        amount /= 1024
-    return f"{amount:.3g} GiB"
+LEVEL_TROUGHS = 0.25
+"""Troughs are level if they rise by less than this share of a tooth over the run."""
 
 
 def judge(series: Series, *, smallest_that_matters: float = 0.0) -> Verdict:
-    """The verdict on one series, with its rate, its shape and the reason."""
-    x = np.asarray(series.steps, float)
-    y = np.asarray(series.values, float)
-    n = len(y)
+    """The verdict on one series: growing, steady or unknown, with the reason.
 
-    def say(
-        outcome: Outcome, shape: Shape, because: str, rate: Rate, visible: float, first: int
-    ) -> Verdict:
-        return Verdict(
-            series=series.key,
-            outcome=outcome,
-            shape=shape,
-            because=because,
-            bytes_per_step=rate,
-            smallest_visible_bytes_per_step=visible,
-            unit=series.unit,
-            from_step=float(x[first]) if n else 0.0,
-            to_step=float(x[-1]) if n else 0.0,
-            grown_bytes=float(y[-1] - y[first]) if n else 0.0,
-        )
+    Args:
+        series: One counter over the steps of a run.
+        smallest_that_matters: Growth that is surely below this, per step, is steady.
+    """
+    usable = _finite(series)
+    whole = track_of(usable)
+    if len(whole.y) < FEWEST_LEVELS:
+        return _too_short(usable, whole)
+    floors = floors_of(usable)
+    drift = drift_of(floors or whole)
+    if drift.objection is Objection.NONE:
+        return _growing(usable, drift, smallest_that_matters)
+    return _not_growing(usable, drift, whole)
 
-    if n < 8:
-        return say(
-            Outcome.UNKNOWN,
-            Shape.UNCLEAR,
-            f"only {n} values; run at least 60 steps.",
-            Rate(0.0, 0.0, 0.0),
-            0.0,
-            0,
+
+def _growing(series: Series, drift: Drift, smallest_that_matters: float) -> Verdict:
+    rate = rate_of_growth(drift)
+    form = Form(Shape.LINEAR)
+    if drift.staircase is not None:
+        form = Form(Shape.STAIRCASE, drift.staircase.size, drift.staircase.at)
+    outcome, because = Outcome.GROWING, words.growing(series.unit, rate, drift, form.shape)
+    if rate.high < smallest_that_matters:
+        outcome = Outcome.STEADY
+        because = words.too_little(series.unit, rate, smallest_that_matters)
+    return _say(series, drift, outcome, because, rate, form)
+
+
+def _not_growing(series: Series, drift: Drift, whole: Track) -> Verdict:
+    memory = drift.contest.drift.memory if drift.contest else 0.0
+    rate = rate_of_rest(drift.levels, memory)
+    form = form_of(drift)
+    if drift.track.is_floors:
+        form = _teeth(drift, whole)
+    doubt = _doubt(series, drift, rate, form)
+    if doubt is None:
+        return _say(
+            series, drift, Outcome.STEADY, words.steady(series.unit, rate, form, drift), rate, form
         )
-    first = n // 3 if n >= 20 else min(3, n - 8)
-    floors = np.asarray([i for i in series.floors if i >= first], int)
-    if len(floors) >= 5:
-        tail_x, tail_y = x[floors], y[floors]
-    else:
-        tail_x, tail_y = x[first:], y[first:]
-    windows = min(len(tail_x), 16)
-    low_x = np.array([part.mean() for part in np.array_split(tail_x, windows)])
-    low_y = np.array([part.min() for part in np.array_split(tail_y, windows)])
-    slope, _, low, high = stats.theilslopes(low_y, low_x, alpha=0.98)
-    rate = Rate(float(slope), float(min(low, slope)), float(max(high, slope)))
-    tau = stats.kendalltau(low_x, low_y)
-    rises = np.diff(low_y)
-    up = np.maximum(rises, 0)
-    several = up.sum() ** 2 / max(float((up**2).sum()), 1e-300)
-    quarter = max(2, len(rises) // 4)
-    goes_on = rises[-quarter:].mean() >= 0.3 * rises.mean()
-    span = max(tail_x[-1] - tail_x[0], 1e-12)
-    visible = 30.0 * float(np.std(np.diff(low_y))) / span
-    if (
-        tau.statistic > 0
-        and tau.pvalue < 0.01
-        and low > 0
-        and several >= 2.5
-        and goes_on
-        and rate.high > smallest_that_matters
-    ):
-        because = f"grows by {_size(slope)} per step from step {tail_x[0]:g} to {tail_x[-1]:g}."
-        return say(Outcome.GROWING, Shape.LINEAR, because, rate, visible, first)
-    because = f"no lasting growth from step {tail_x[0]:g} to {tail_x[-1]:g}."
-    return say(Outcome.STEADY, Shape.FLAT, because, rate, visible, first)
+    if form.shape is Shape.FLAT:
+        form = Form(Shape.UNCLEAR)
+    return _say(series, drift, Outcome.UNKNOWN, doubt, rate, form)
+
+
+def _doubt(series: Series, drift: Drift, rate: Rate, form: Form) -> str | None:
+    """What would have to be known before this can be called steady, or None."""
+    found = drift.contest
+    if form.shape is Shape.SAW_TOOTH and not drift.track.is_floors:
+        _, low = troughs_of(drift)
+        if len(low) < 3 or float(low[-1] - low[0]) > LEVEL_TROUGHS * form.size:
+            return words.needs_floors(series.unit, form, len(low))
+        return None
+    if drift.objection is Objection.TOO_FEW or found is None:
+        return words.too_few(len(drift.levels.x), drift)
+    if drift.objection is Objection.SLOWING:
+        return words.slowing(series.unit, rate)
+    if drift.objection is Objection.WEAK and rate.low > 0:
+        return words.weak(series.unit, rate, found.noise)
+    if drift.objection is Objection.STOPPED and rate.low > 0:
+        return words.slowing(series.unit, rate)
+    if drift.objection is Objection.GIVEN_BACK:
+        return words.needs_floors(series.unit, form, len(troughs_of(drift)[0]))
+    if found.harmless.name == "saturating" and rate.low > 0:
+        remaining = math.exp(-1 / found.harmless.time) * found.harmless.height
+        risen = float(drift.every_level.y[-1] - drift.every_level.y[0])
+        if remaining > SETTLED_REST * max(risen, 1e-300):
+            return words.slowing(series.unit, rate)
+    if found.lead > 0 and rate.low > 0:
+        return words.undecided(series.unit, rate)
+    return None
+
+
+def _teeth(drift: Drift, whole: Track) -> Form:
+    """The saw-tooth between floors: how much each full collection gave back."""
+    at = np.searchsorted(whole.x, drift.track.x)
+    at = at[(at > 0) & (at < len(whole.y))]
+    freed = float(np.median(whole.y[at - 1] - whole.y[at])) if len(at) else 0.0
+    period = float(np.median(np.diff(drift.track.x)))
+    return Form(Shape.SAW_TOOTH, max(freed, 0.0), tuple(drift.track.x.tolist()), period)
+
+
+def _say(
+    series: Series, drift: Drift, outcome: Outcome, because: str, rate: Rate, form: Form
+) -> Verdict:
+    levels = drift.levels
+    return Verdict(
+        series=series.key,
+        outcome=outcome,
+        shape=form.shape,
+        because=because,
+        bytes_per_step=rate,
+        smallest_visible_bytes_per_step=smallest_visible(drift),
+        unit=series.unit,
+        from_step=float(levels.x[0]) if len(levels.x) else 0.0,
+        to_step=float(drift.track.x[-1]),
+        steps_at=form.at,
+        period_steps=form.period,
+        grown_bytes=float(levels.y[-1] - levels.y[0]) if len(levels.y) else 0.0,
+        size_bytes=form.size,
+    )
+
+
+def _too_short(series: Series, track: Track) -> Verdict:
+    n = len(track.y)
+    span = float(track.x[-1] - track.x[0]) if n > 1 else 0.0
+    rise = float(track.y[-1] - track.y[0]) if n > 1 else 0.0
+    reach = float(track.y.max() - track.y.min()) if n > 1 else 0.0
+    value = rise / span if span > 0 else 0.0
+    half = reach / span if span > 0 else 0.0
+    return Verdict(
+        series=series.key,
+        outcome=Outcome.UNKNOWN,
+        shape=Shape.UNCLEAR,
+        because=words.too_short(n),
+        bytes_per_step=Rate(value, value - half, value + half),
+        smallest_visible_bytes_per_step=half,
+        unit=series.unit,
+        from_step=float(track.x[0]) if n else 0.0,
+        to_step=float(track.x[-1]) if n else 0.0,
+        grown_bytes=rise,
+    )
+
+
+def _finite(series: Series) -> Series:
+    """The series without values that are no numbers; almost always the series itself."""
+    pairs = zip(series.steps, series.values, strict=False)
+    good = [math.isfinite(x) and math.isfinite(y) for x, y in pairs]
+    if all(good) and len(series.steps) == len(series.values):
+        return series
+    kept = [i for i, is_good in enumerate(good) if is_good]
+    place = {old: new for new, old in enumerate(kept)}
+    return Series(
+        series.key,
+        series.unit,
+        tuple(series.steps[i] for i in kept),
+        tuple(series.values[i] for i in kept),
+        tuple(place[i] for i in series.floors if i in place),
+        series.is_exact,
+        series.resolution,
+    )

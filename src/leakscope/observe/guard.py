@@ -1,4 +1,4 @@
-"""The one place inside the program where failure is caught: it becomes a gap, never an exception."""
+"""The one place in the program where failure is caught: it becomes a gap, never an exception."""
 
 from __future__ import annotations
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from typing import NamedTuple
 
 _NO_LIMIT = 1 << 60
@@ -106,10 +107,8 @@ def smallest_limit(cgroup: Cgroup | None) -> MemoryLimit | None:
     limits = []
     if cgroup is not None and (limit := cgroup.limit_bytes()) is not None:
         limits.append(MemoryLimit(limit, f"cgroup v{cgroup.version} limit"))
-    try:
+    with suppress(OSError, KeyError):
         limits.append(MemoryLimit(read_meminfo()["ram_bytes"], "RAM of this machine"))
-    except (OSError, KeyError):
-        pass
     return min(limits, default=None)
 
 

@@ -9,6 +9,7 @@ from importlib import metadata
 
 from leakscope.model import Machine
 from leakscope.observe.limits import find_cgroup, read_meminfo, smallest_limit
+from leakscope.record.format import storable
 
 _PACKAGES = (
     "torch",
@@ -47,7 +48,7 @@ def describe_machine() -> Machine:
         ram_bytes=read_meminfo().get("ram_bytes"),
         libc=" ".join(platform.libc_ver()) or None,
         allocator_settings={
-            name: value
+            name: storable(value)
             for name, value in sorted(os.environ.items())
             if name.startswith(_ALLOCATOR_SETTINGS)
         },

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import NamedTuple
 
-from leakscope.record.format import parse_start_ticks
+from leakscope.record.format import parse_start_ticks, storable
 
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 
@@ -124,7 +124,8 @@ def _children(pid: int) -> list[int]:
 def command_of(pid: int) -> tuple[str, ...]:
     try:
         with open(f"/proc/{pid}/cmdline", "rb") as file:
-            return tuple(os.fsdecode(part) for part in file.read().split(b"\0")[:-1])
+            words = file.read().split(b"\0")[:-1]
+            return tuple(storable(os.fsdecode(word)) for word in words)
     except OSError:
         return ()
 
@@ -137,4 +138,4 @@ def environment_of(pid: int, names: tuple[str, ...]) -> dict[str, str]:
             found = {os.fsdecode(name): os.fsdecode(value) for name, _, value in pairs}
     except OSError:
         return {}
-    return {name: found[name] for name in names if name in found}
+    return {name: storable(found[name]) for name in names if name in found}

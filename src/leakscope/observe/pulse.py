@@ -15,7 +15,7 @@ from time import monotonic_ns
 from leakscope.model import Pulses
 from leakscope.observe.native_heap import HeapReader
 from leakscope.record.format import delta_code
-from leakscope.record.writer import Writer
+from leakscope.record.writer import Writer, open_high
 
 COLUMNS = (
     "mono_ns",
@@ -30,18 +30,14 @@ _ROWS = 128
 _FLUSH_NS = 200_000_000
 """A killed worker loses at most this much; a block a fifth of a second costs 0.02 %."""
 
-_ROW_PAUSE = 150
-_ROW_FIRST_PAUSE = 2
-_HEAP_FIRST_PAUSE = 5
-_HEAP_PAUSE = 250
-_BLOCKS_PAUSE = 400
-"""A reading that took t may be repeated after so many times t: 0.7 %, 0.4 % and 0.25 % of the
-time at worst. A step of 0.5 ms gets a row every step or every second one, one of 30 ms all."""
-_BLOCKS_FIRST_PAUSE = 20
-_BLOCKS_PAUSE_GROWS = 10
-"""Counting blocks takes 20 to 200 µs, and a short run must have its values too: the pause starts
-small and grows with each reading, which costs 0.45 % of the time over the first forty. The pauses
-for rows and the heap grow likewise: their first hundred cost 2 % of some 20 ms."""
+_ROW_PAUSE, _ROW_FIRST_PAUSE = 250, 2
+_HEAP_PAUSE, _HEAP_FIRST_PAUSE = 300, 5
+_BLOCKS_PAUSE, _BLOCKS_FIRST_PAUSE, _BLOCKS_PAUSE_GROWS = 600, 20, 10
+"""A reading that took t may be repeated after so many times t: 0.4 %, 0.3 % and 0.17 % of the time
+at worst. Between real steps a row costs 10 to 20 µs, not the 3 µs of a tight loop, because its
+code has left the processor's caches: a step of 0.5 ms gets a row every eighth time, one of 5 ms
+every time. A short run must have its rows too, so the pauses start small and grow with each
+reading; the first 250 rows cost 0.8 % of the first 0.6 s."""
 
 _UNREAD = -1
 _PAGE = os.sysconf("SC_PAGE_SIZE")
@@ -61,18 +57,12 @@ class Pulse:
         self._columns = [array("q", bytes(8 * _ROWS)) for _ in COLUMNS]
         self._used = 0
         self._opened_ns = 0
-        self._next_row_ns = 0
+        self.next_row_ns = 0
         self._next_heap_ns = 0
         self._next_blocks_ns = 0
         self._row_pause = _ROW_FIRST_PAUSE
         self._heap_pause = _HEAP_FIRST_PAUSE
         self._blocks_pause = _BLOCKS_FIRST_PAUSE
-
-    def beat(self, step: int, collections: int) -> None:
-        """Take a row, unless the last one is so recent that it would cost too much."""
-        began = monotonic_ns()
-        if began >= self._next_row_ns:
-            self.take(began, step, collections)
 
     def take(self, now_ns: int, step: int, collections: int) -> None:
         """Take a row now; write the block if it is full or old."""
@@ -86,9 +76,7 @@ class Pulse:
         columns[3][row] = columns[4][row] = columns[5][row] = _UNREAD
         columns[6][row] = collections
         ended = monotonic_ns()
-        self._next_row_ns = ended + (ended - now_ns) * self._row_pause
-        if self._row_pause < _ROW_PAUSE:
-            self._row_pause += 1
+        row_ns = ended - now_ns
         if self._read_heap is not None and now_ns >= self._next_heap_ns:
             began = ended
             columns[3][row], columns[4][row] = self._read_heap()
@@ -108,6 +96,9 @@ class Pulse:
         if self._used == _ROWS or now_ns - self._opened_ns >= _FLUSH_NS:
             self.flush()
             ended = monotonic_ns()
+        self.next_row_ns = ended + row_ns * self._row_pause
+        if self._row_pause < _ROW_PAUSE:
+            self._row_pause += 1
         self.spent_ns += ended - now_ns
 
     def flush(self) -> None:
@@ -133,7 +124,7 @@ class Pulse:
         self._statm = -1
         self._used = 0
         self.spent_ns = 0
-        self._next_row_ns = self._next_heap_ns = self._next_blocks_ns = 0
+        self.next_row_ns = self._next_heap_ns = self._next_blocks_ns = 0
         self._row_pause = _ROW_FIRST_PAUSE
         self._heap_pause = _HEAP_FIRST_PAUSE
         self._blocks_pause = _BLOCKS_FIRST_PAUSE
@@ -147,9 +138,7 @@ class Pulse:
 
     def _reopen_statm(self) -> int:
         try:
-            self._statm = os.open("/proc/self/statm", os.O_RDONLY | os.O_CLOEXEC)
+            self._statm = open_high("/proc/self/statm", os.O_RDONLY)
             return int(os.pread(self._statm, 64, 0).split(None, 2)[1]) * _PAGE
         except (OSError, ValueError, IndexError):
             return _UNREAD
-
-

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
+from weakref import ref
 
 _MISSING: Any = object()
 
@@ -25,7 +26,7 @@ class Tap:
         on_read: Callable[[Any], None] | None = None,
         on_set: Callable[[Any, Any], None] | None = None,
     ) -> None:
-        self._owner = owner
+        self._owner = ref(owner)
         self._name = name
         self._on_read = on_read
         self._on_set = on_set
@@ -33,16 +34,24 @@ class Tap:
         self._default = getattr(owner, name, _MISSING)
 
     def install(self) -> Tap:
-        setattr(self._owner, self._name, self)
+        owner = self._owner()
+        if owner is not None:
+            setattr(owner, self._name, self)
         return self
 
     def remove(self) -> None:
-        if self._owner.__dict__.get(self._name) is not self:
+        owner = self._owner()
+        if owner is None or owner.__dict__.get(self._name) is not self:
             return
         if self._own is _MISSING:
-            delattr(self._owner, self._name)
+            delattr(owner, self._name)
         else:
-            setattr(self._owner, self._name, self._own)
+            setattr(owner, self._name, self._own)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Where a class is pickled by value (cloudpickle: ray, joblib), what travels is the value
+        # the tap stands for; whoever unpickles it may have no leakscope.
+        return getattr, (0, "", None if self._default is _MISSING else self._default)
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         if instance is not None:

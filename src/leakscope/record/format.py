@@ -29,6 +29,11 @@ decode_record = msgspec.json.Decoder(Record).decode
 decode_run = msgspec.json.Decoder(Run).decode
 
 
+def storable(word: str) -> str:
+    """Words from the system may hold bytes that are no text; JSON cannot, so they are escaped."""
+    return word.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
 def file_of(process: str) -> str:
     return process + SUFFIX
 

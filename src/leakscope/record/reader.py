@@ -76,7 +76,7 @@ class Recording:
             agent,
             kind=outside.kind if agent.kind == "process" else agent.kind,
             name=agent.name or outside.name,
-            command=agent.command or outside.command,
+            command=outside.command or agent.command,
             python=agent.python or outside.python,
             environment={**outside.environment, **agent.environment},
         )

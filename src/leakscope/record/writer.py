@@ -12,11 +12,22 @@ from leakscope.record.format import encode
 _LOWEST_DESCRIPTOR = 200
 
 
+def open_high(path: str, flags: int) -> int:
+    """A descriptor out of the program's way, or a low one where the limit leaves no other."""
+    low = os.open(path, flags | os.O_CLOEXEC, 0o644)
+    try:
+        high = fcntl.fcntl(low, fcntl.F_DUPFD_CLOEXEC, _LOWEST_DESCRIPTOR)
+    except OSError:
+        return low
+    os.close(low)
+    return high
+
+
 class Writer:
     """Appends records to one file with one `write` each, so a SIGKILL tears at most the last line.
 
     A failed or short write (a full disk, a quota) loses that record and no other: the next
-    one starts with a newline, and the first that succeeds is followed by a gap that counts the loss.
+    one starts with a newline, and the first that succeeds is followed by a gap with the count.
     """
 
     def __init__(self, path: str) -> None:
@@ -30,13 +41,16 @@ class Writer:
 
     def append(self, record: Record) -> bool:
         """True if the record is on its way to disk, whole."""
-        line = encode(record) + b"\n"
-        if self._is_torn:
-            line = b"\n" + line
         try:
-            written = os.write(self._open_descriptor(), line)
+            line = encode(record) + b"\n"
+            descriptor = self._open_descriptor()
+            if self._is_torn:
+                line = b"\n" + line
+            written = os.write(descriptor, line)
         except OSError as error:
             return self._lose(error.strerror or "write failed")
+        except ValueError as error:  # a number or a text that JSON cannot hold
+            return self._lose(str(error))
         if written != len(line):
             self._is_torn = True
             return self._lose("short write")
@@ -63,16 +77,11 @@ class Writer:
         # a file of theirs. fstat (1 µs a block) is what keeps our lines out of it.
         if self._is_ours():
             return self._descriptor
-        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
-        low = os.open(self.path, flags, 0o644)
-        try:
-            self._descriptor = fcntl.fcntl(low, fcntl.F_DUPFD_CLOEXEC, _LOWEST_DESCRIPTOR)
-        except OSError:
-            self._descriptor = low
-        else:
-            os.close(low)
+        self._descriptor = open_high(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
         status = os.fstat(self._descriptor)
         self._identity = (status.st_dev, status.st_ino)
+        # Whoever wrote to it before us may have been stopped in the middle of a line.
+        self._is_torn = status.st_size > 0
         return self._descriptor
 
     def _is_ours(self) -> bool:

@@ -102,12 +102,13 @@ def smallest_visible(report: Report) -> str | None:
     """The smallest leak that would have been seen wherever it had happened.
 
     Each process (and each device) is as sharp as its sharpest memory series; the run is
-    as sharp as its dullest process, which is named where there is a choice.
+    as sharp as its dullest process, which is named where there is a choice. A counter
+    that claims to see everything (0) proves nothing and is passed over.
     """
     sharpest: dict[tuple[str, str | None], Verdict] = {}
     for verdict in report.verdicts:
         visible = verdict.smallest_visible_bytes_per_step
-        if verdict.unit != "bytes" or not math.isfinite(visible) or visible < 0:
+        if verdict.unit != "bytes" or not math.isfinite(visible) or visible <= 0:
             continue
         place = (verdict.series.process, verdict.series.device)
         best = sharpest.get(place)
@@ -221,7 +222,7 @@ def series_name(report: Report, key: SeriesKey) -> str:
     """`C heap, in use`, with the process and the device where there is more than one."""
     name = metric_name(key)
     is_one_of_many = len(report.processes) > 1 and any(
-        process.process == key.process for process in report.processes
+        key.process in {process.process, process.name} for process in report.processes
     )
     return f"{name}, {process_name(report, key.process)}" if is_one_of_many else name
 

@@ -164,7 +164,7 @@ def _machine(report: Report) -> Iterable[str]:
     facts += [f"{name}={value}" for name, value in sorted(machine.allocator_settings.items())]
     if machine.ram_bytes is not None:
         facts.append(f"{text.size(machine.ram_bytes)} RAM")
-    if machine.limit_bytes is not None:
+    if machine.limit_bytes is not None and machine.limit_bytes != machine.ram_bytes:
         facts.append(f"{machine.limit_from or 'limit'} {text.size(machine.limit_bytes)}")
     facts += machine.accelerators
     facts += [f"{name} {version}" for name, version in sorted(machine.packages.items())]

@@ -3,14 +3,19 @@
 It imports nothing (importlib.abc alone would cost 25 ms), takes its folder off the path again,
 lets the user's own sitecustomize run, says hello, and waits for torch to be imported. Until
 then no other file of leakscope is loaded.
+
+Any Python below the program reads this file, so its syntax is that of Python 2 as well; one
+too old for the rest gets nothing but its own sitecustomize.
 """
+# mypy: ignore-errors
+# ruff: noqa: UP031, BLE001, SIM105
 
 import atexit
 import os
 import sys
 import time
 
-_START_UP_PAUSE_NS = 100_000_000
+_START_UP_PAUSE_NS = 100000000
 """Imports that follow each other more closely than this are the program starting up."""
 
 
@@ -50,7 +55,9 @@ def _say_hello(directory):
             os.getppid(),
             time.time_ns(),
             time.monotonic_ns(),
-            *sys.version_info[:3],
+            sys.version_info[0],
+            sys.version_info[1],
+            sys.version_info[2],
         )
     )
     _append(directory, process, line)
@@ -81,15 +88,15 @@ def _quietly(action, directory):
         action(directory)
     except Exception as error:
         try:
-            with open(directory + "/gaps.jsonl", "a") as file:
-                text = "".join(c for c in repr(error) if c.isprintable() and c not in '"\\')
-                file.write('{"type":"gap","what":"agent in process %d","why":"%s"}\n' % (os.getpid(), text))
+            text = "".join(c for c in repr(error) if " " <= c <= "~" and c not in '"\\')
+            line = '{"type":"gap","what":"agent in process %d","why":"%s"}\n' % (os.getpid(), text)
+            _append(directory, "gaps", line)
         except Exception:
             pass
 
 
 class _TorchFinder:
-    """Stands first on sys.meta_path until torch is imported, then steps aside.
+    """Stands first on sys.meta_path until torch has been imported, then steps aside.
 
     On the way it notes when the imports of the start were over: without steps to count, that
     is where the clock of a run should begin.
@@ -118,10 +125,8 @@ class _TorchFinder:
                 self._imported_ns = now
         if name != "torch":
             return None
-        if self in sys.meta_path:
-            sys.meta_path.remove(self)
         for finder in sys.meta_path:
-            find = getattr(finder, "find_spec", None)
+            find = getattr(finder, "find_spec", None) if finder is not self else None
             spec = find(name, path, target) if find is not None else None
             if spec is not None:
                 break
@@ -138,6 +143,9 @@ class _TorchFinder:
             except AttributeError:
                 pass
             original(module)
+            # Only now: a look for torch (transformers makes one) is not an import of it.
+            if self in sys.meta_path:
+                sys.meta_path.remove(self)
             _quietly(_start_agent, directory)
 
         # Python cuts importlib's own frames out of the traceback of a failing import; with its
@@ -156,8 +164,9 @@ def _run_users_own():
     ours = sys.modules.pop("sitecustomize", None)
     try:
         import sitecustomize  # noqa: F401
-    except ModuleNotFoundError as error:
-        if error.name != "sitecustomize":
+    except ImportError as error:
+        # Python 2 has the name in the text only.
+        if getattr(error, "name", str(error).split(" ")[-1]) != "sitecustomize":
             raise
         if ours is not None:
             sys.modules["sitecustomize"] = ours
@@ -166,7 +175,7 @@ def _run_users_own():
 _here = os.path.dirname(os.path.abspath(__file__))
 sys.path[:] = [entry for entry in sys.path if entry != _here]
 _directory = os.environ.get("LEAKSCOPE_RUN_DIR")
-if _directory:
+if _directory and sys.version_info >= (3, 8):
     _quietly(_say_hello, _directory)
     os.register_at_fork(after_in_child=lambda: _quietly(_say_hello, _directory))
     _finder = _TorchFinder(_directory)

@@ -1,0 +1,48 @@
+# On a fresh machine with Python 3.11 two commands do everything:
+#   make demo   set up, then watch a program that leaks and read the verdict
+#   make test   set up, then every check
+PYTHON ?= python3.11
+ifeq ($(shell command -v $(PYTHON) 2>/dev/null),)
+PYTHON := python3
+endif
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.PHONY: demo test check lint types layers tests docs-generated bench clean
+
+demo: $(READY)
+	cd examples && ../$(BIN)/leakscope run train_with_history.py
+
+test: check tests
+
+check: lint types layers
+
+lint: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(READY)
+	$(BIN)/mypy
+
+layers: $(READY)
+	$(BIN)/lint-imports
+
+tests: $(READY)
+	$(BIN)/python -m pytest -n 2 --dist worksteal -q
+
+# Figures for docs/cost.md and docs/accuracy.md, measured on this machine.
+bench: $(READY)
+	$(BIN)/pip install --quiet -c constraints.txt -e '.[bench]'
+	$(BIN)/python bench/judge_lab.py --markdown docs/accuracy.md
+	$(BIN)/python bench/cost.py --markdown docs/cost.md
+
+# torch first and pinned: with the CPU build installed nothing else pulls in another one.
+$(READY): pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt torch==2.13.0
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	touch $@
+
+clean:
+	rm -rf $(VENV) .leakscope examples/.leakscope

@@ -1,0 +1,55 @@
+"""Levels in, Rate out: the slope and how far off it may be."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy import stats
+
+from leakscope.judge.drift import Drift
+from leakscope.judge.levels import Levels
+from leakscope.judge.rivals import slope_of
+from leakscope.model import Rate
+
+COVERED = 0.95
+"""Nominal; see the coverage column of bench/judge_lab.py for what it comes to."""
+
+TOO_SMALL = 1.25
+"""Errors are multiplied by this: the model they rest on was chosen on the same data."""
+
+SETTLED_SHARE = 0.6
+"""What does not grow is measured over the newest part, where warm-up weighs least."""
+
+
+def rate_of_growth(drift: Drift) -> Rate:
+    """The rate of a drift that was found."""
+    found = drift.contest
+    if found is None:
+        return Rate(0.0, 0.0, 0.0)
+    half = _quantile(found.freedom, found.drift.memory) * found.slope_error
+    if drift.staircase is not None:
+        # The run may have begun and ended anywhere on a step.
+        half = max(half, drift.staircase.size / max(drift.levels.span, 1e-300))
+    return _rate(found.slope, half)
+
+
+def rate_of_rest(levels: Levels, memory: float) -> Rate:
+    """The rate over the newest part of levels that are not called growing."""
+    if len(levels.x) < 3:
+        return Rate(0.0, 0.0, 0.0)
+    cut = int(np.searchsorted(levels.x, levels.x[-1] - SETTLED_SHARE * levels.span))
+    newest = levels.since(max(0, min(cut, len(levels.x) - 6)))
+    slope, error = slope_of(newest, memory)
+    freedom = max(1.0, len(newest.x) - 2.0 - len(newest.stretches))
+    return _rate(slope, _quantile(freedom, memory) * error)
+
+
+def _quantile(freedom: float, memory: float) -> float:
+    """Half-width in standard errors. Noise with memory leaves fewer independent levels."""
+    independent = max(2.0, freedom * (1 - memory) / (1 + memory))
+    return TOO_SMALL * float(stats.t.isf((1 - COVERED) / 2, independent))
+
+
+def _rate(value: float, half: float) -> Rate:
+    half = abs(half) if np.isfinite(half) else 0.0
+    value = value if np.isfinite(value) else 0.0
+    return Rate(value, value - half, value + half)

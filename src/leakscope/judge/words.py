@@ -1,0 +1,107 @@
+"""Numbers in, the sentence of a verdict out."""
+
+from __future__ import annotations
+
+from leakscope import text
+from leakscope.judge.drift import Drift
+from leakscope.judge.shapes import Form
+from leakscope.model import Rate, Shape
+
+ENOUGH_STEPS = 60
+"""Noisy series of this length are judged with more than 90 % power at 30 sigma."""
+
+
+def growing(unit: str, rate: Rate, drift: Drift, shape: Shape) -> str:
+    """Why this is growth."""
+    levels = drift.levels
+    risen = text.quantity(max(0.0, float(levels.y[-1] - levels.y[0])), unit)
+    where = f"from step {_step(levels.x[0])} to {_step(drift.track.x[-1])}"
+    how = "in steps that keep coming" if shape is Shape.STAIRCASE else "and does not slow down"
+    what = "What is left after full collections" if drift.track.is_floors else "It"
+    between = text.rate_between(rate.low, rate.high, unit)
+    return (
+        f"{what} grows by {text.rate(rate.value, unit)} ({between}) {where} {how}: {risen} in all."
+    )
+
+
+def too_little(unit: str, rate: Rate, smallest_that_matters: float) -> str:
+    """Growth that nobody needs to act on."""
+    return (
+        f"It grows by {text.rate(rate.value, unit)} and surely by less than "
+        f"{text.rate(smallest_that_matters, unit)}, below which growth does not matter here."
+    )
+
+
+def steady(unit: str, rate: Rate, form: Form, drift: Drift) -> str:
+    """Why this is not growth."""
+    size = text.quantity(form.size, unit)
+    rest = f"the rest moves by {text.rate_between(rate.low, rate.high, unit)}"
+    at = ", ".join(_step(x) for x in form.at[:3])
+    if form.shape is Shape.STEP:
+        return f"It rose once by {size} at step {at} and stayed; {rest}."
+    if form.shape is Shape.HIGH_WATER:
+        return (
+            f"It rose {len(form.at)} times by {size} in all, ever more rarely, as the largest "
+            f"request so far does; {rest}."
+        )
+    if form.shape is Shape.PERIODIC:
+        return f"Every {_step(form.period or 0)} steps it rises by {size} and comes back; {rest}."
+    if form.shape is Shape.SAW_TOOTH:
+        return f"It rises by {size} and is given back each time; {rest}."
+    if form.shape is Shape.WARM_UP:
+        return f"It rose by {size} until about step {at} and settled; {rest}."
+    if form.shape is Shape.FILLING:
+        return f"It filled up by {size} until step {at} and stopped; {rest}."
+    where = f"from step {_step(drift.levels.x[0])} to {_step(drift.track.x[-1])}"
+    return f"It is flat {where}: {text.rate_between(rate.low, rate.high, unit)}."
+
+
+def needs_floors(unit: str, form: Form, troughs: int) -> str:
+    """A saw-tooth whose floor is not known well enough."""
+    size = text.quantity(form.size, unit)
+    return (
+        f"It rises and is given back ({size} each time, {troughs} times): what stays can be "
+        "told from at least 5 values right after full collections; run longer."
+    )
+
+
+def slowing(unit: str, rate: Rate) -> str:
+    """Rising, but less and less."""
+    return (
+        f"It still rises ({text.rate_between(rate.low, rate.high, unit)}) but is slowing: "
+        "a warm-up or a filling cache would do the same; run twice as long."
+    )
+
+
+def weak(unit: str, rate: Rate, noise: float) -> str:
+    """A rise too small for its noise."""
+    return (
+        f"It may grow ({text.rate_between(rate.low, rate.high, unit)}), but the values scatter "
+        f"by {text.quantity(noise, unit)}; run twice as long."
+    )
+
+
+def undecided(unit: str, rate: Rate) -> str:
+    """A rise that something else explains nearly as well."""
+    return (
+        f"It rises ({text.rate_between(rate.low, rate.high, unit)}), but a few single steps or "
+        "a warm-up explain that nearly as well; run twice as long."
+    )
+
+
+def too_few(levels: int, drift: Drift) -> str:
+    """Too little is left to judge."""
+    return (
+        f"Only {levels} values stand for what stays between the ups and downs of "
+        f"{len(drift.track.y)}; run at least {ENOUGH_STEPS} steps."
+    )
+
+
+def too_short(values: int) -> str:
+    """A series that has hardly begun."""
+    plural = "value" if values == 1 else "values"
+    return f"Only {values} {plural}; run at least {ENOUGH_STEPS} steps."
+
+
+def _step(x: float) -> str:
+    return f"{x:,.0f}" if float(x).is_integer() or abs(x) >= 100 else f"{x:,.1f}"
