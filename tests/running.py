@@ -10,6 +10,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from leakscope.analysis import analyse
+from leakscope.model import Report
 from leakscope.record.reader import Recording, load
 
 PYTHON = sys.executable
@@ -76,7 +78,7 @@ def run_plain(
     **options: Any,
 ) -> Ran:
     """What Python itself makes of these words."""
-    done = _run([PYTHON, *map(os.fspath, words)], cwd, env, options)
+    done = _run([PYTHON, *(os.fspath(word) for word in words)], cwd, env, options)
     return Ran(done.returncode, done.stdout, done.stderr)
 
 
@@ -93,10 +95,19 @@ def run_watched(
     outside.mkdir(exist_ok=True)
     directory, report = outside / "rec", outside / "report.json"
     ours = ["run", "--quiet", "--out", str(directory), "--report", str(report), *own]
-    done = _run([*LEAKSCOPE, *ours, *map(os.fspath, words)], cwd, env, options)
+    done = _run([*LEAKSCOPE, *ours, *(os.fspath(word) for word in words)], cwd, env, options)
     own_stderr, said = split_stderr(done.stderr)
     told = json.loads(report.read_text(encoding="utf-8")) if report.exists() else {}
     return Watched(done.returncode, done.stdout, own_stderr, said, directory, told)
+
+
+def run_program(tmp_path: Path, name: str, *words: str, **env: str) -> Report:
+    """Watch one of tests/programs in a folder of its own, and say what the recording shows."""
+    cwd = tmp_path / "run"
+    cwd.mkdir()
+    ran = run_watched([PROGRAMS / name, *words], cwd, env=env)
+    assert ran.status == 0, ran.seen
+    return analyse(ran.recording())
 
 
 def split_stderr(stderr: bytes) -> tuple[bytes, str]:

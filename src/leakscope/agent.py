@@ -18,6 +18,7 @@ from time import monotonic_ns
 
 from leakscope.frameworks import torch as torch_adapter
 from leakscope.model import Census, Gap, Mark, Moment, ProcessStart, Tally
+from leakscope.observe.counter import StepCounter
 from leakscope.observe.guard import guarded
 from leakscope.observe.native_heap import open_native_heap
 from leakscope.observe.pulse import Pulse
@@ -58,8 +59,11 @@ class Agent:
         self.steps_from = steps_from
         self._heap = open_native_heap()
         self._collections = 0
-        self.steps: dict[str, int] = {}
-        """How many of each source so far; always this one dict, which the hooks hold."""
+        self.counters = {
+            source: StepCounter(source, guarded(self.record, "steps", self.gap), self._row_due_ns)
+            for source in SOURCES
+        }
+        """How many of each source so far; always these objects, which the hooks hold."""
         self.on_idle: Callable[[], None] | None = None
         """Called when no row has been taken for a while, from a place where that costs nothing."""
         self._reset(name_process(os.getpid()), "process")
@@ -68,7 +72,8 @@ class Agent:
         self.process = process
         self.kind = kind
         self.name: str | None = None
-        self.steps.update(dict.fromkeys(SOURCES, 0))
+        for counter in self.counters.values():
+            counter.reset()
         self._rank = -1
         self._strong_seen = self._weaker_seen = 0
         self._patience = _PATIENCE
@@ -84,7 +89,6 @@ class Agent:
             what = f"bytes in use ({self._heap.allocator})"
             self.writer.append(Gap(what, self._heap.why_not, self.process))
         self.on_step = guarded(self.beat, "steps", self.gap)
-        self.on_row_due = guarded(self.record, "steps", self.gap)
         self.on_collection = guarded(self._note_collection, "garbage collector", self.gap)
         self._at_exit = guarded(self.close, "exit", self.gap)
         self.after_fork = guarded(self._start_in_child, "fork", self.gap)
@@ -114,10 +118,8 @@ class Agent:
     # ── events ──
 
     def beat(self, source: str) -> None:
-        """A step, or what may be one, has been made. Costs a microsecond unless a row is due."""
-        self.steps[source] += 1
-        if monotonic_ns() >= self.pulse.next_row_ns:
-            self.record(source)
+        """A step, or what may be one, has been made."""
+        self.counters[source].tick()
 
     def record(self, source: str) -> None:
         """Take a row for a step that has been counted, if its source is the one to follow."""
@@ -136,13 +138,16 @@ class Agent:
             if source != pulse.source:
                 pulse.flush()
                 pulse.source = source
-            pulse.take(monotonic_ns(), self.steps[source], self._collections)
+            pulse.take(monotonic_ns(), self.counters[source].count, self._collections)
         finally:
             self._busy.release()
 
+    def _row_due_ns(self) -> int:
+        return self.pulse.next_row_ns
+
     def _is_patience_over(self, weaker: str) -> bool:
         """True once a weaker source has spoken often with nothing from the stronger one."""
-        strong, count = self.steps[SOURCES[self._rank]], self.steps[weaker]
+        strong, count = self.counters[SOURCES[self._rank]].count, self.counters[weaker].count
         if strong != self._strong_seen:
             # So many between two steps is this program's habit (accumulation, evaluation).
             self._patience = max(self._patience, 2 * (count - self._weaker_seen))
@@ -151,7 +156,7 @@ class Agent:
 
     def row_before_first_step(self) -> None:
         """The level before the first optimizer step: its state appears within that step."""
-        if not self.steps["optimizer"] and self.steps_from in ("auto", "optimizer"):
+        if not self.counters["optimizer"].count and self.steps_from in ("auto", "optimizer"):
             self.pulse.flush()
             self.pulse.source = "optimizer"
             self.pulse.take(monotonic_ns(), 0, self._collections)
@@ -174,7 +179,7 @@ class Agent:
             self.introduce()
 
     def now(self) -> Moment:
-        step = self.steps[SOURCES[self._rank]] if self._rank >= 0 else None
+        step = self.counters[SOURCES[self._rank]].count if self._rank >= 0 else None
         return Moment(time.time_ns(), monotonic_ns(), step)
 
     def close(self) -> None:

@@ -23,7 +23,7 @@ from leakscope.observe.processes import (
     environment_of,
     find_tree,
 )
-from leakscope.record.format import SUPERVISOR_FILE, delta_code
+from leakscope.record.format import SUPERVISOR_FILE, delta_code, name_process, storable
 from leakscope.record.writer import Writer
 
 _HEARD = {
@@ -93,6 +93,9 @@ class Supervisor:
         self._cgroup: Cgroup | None = None
         self._next_tree_s = self._next_flush_s = self._next_machine_s = 0.0
         self._program: subprocess.Popen[bytes] | None = None
+        self._program_process = ""
+        self.end: ProcessEnd | None = None
+        """How the program ended: known here even if a full disk kept it out of the recording."""
         self._gaps: set[Gap] = set()
 
     @property
@@ -116,6 +119,11 @@ class Supervisor:
                 preexec_fn=lambda: _set_mask(before),  # noqa: PLW1509
             )
             self._cgroup = find_cgroup(self._program.pid)
+            # It may be over before the first look at the tree; it was there all the same.
+            pid = self._program.pid
+            self._program_process = name_process(pid)
+            main = Found(self._program_process, pid, os.getpid())
+            self._introduce(main, tuple(map(storable, self._command)))
             return self._watch(self._program)
         finally:
             # Whatever still waits was meant for the program, and must not end the report.
@@ -278,14 +286,12 @@ class Supervisor:
         if self._cgroup is not None and (limit := self._cgroup.limit_bytes()) is not None:
             values["limit_bytes"] = limit
         for process, member in self._members.items():
-            is_program = member.watched.found.pid == program.pid
-            self._writer.append(
-                ProcessEnd(_now(), process, ended.code, ended.signal, values)
-                if is_program
-                else ProcessEnd(_now(), process)
-            )
+            if process != self._program_process:
+                self._writer.append(ProcessEnd(_now(), process))
             member.watched.close()
         self._members.clear()
+        self.end = ProcessEnd(_now(), self._program_process, ended.code, ended.signal, values)
+        self._writer.append(self.end)
         return ended
 
 

@@ -46,5 +46,7 @@ for way in (whole, in_place, in_function, broken):
     call = way(nn.Sequential(Block(), Block()))
     with torch.no_grad():
         results = [call(torch.ones(2, 4)).sum().item().hex() for _ in range(CALLS)]
-    told = {name: dict(counters[name]) for name in ("stats", "frames", "graph_break", "unimplemented")}
+    told = {
+        name: dict(counters[name]) for name in ("stats", "frames", "graph_break", "unimplemented")
+    }
     print(way.__name__, set(results), told)

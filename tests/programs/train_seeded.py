@@ -35,9 +35,7 @@ def train(dropout):
             print("eval", model(torch.randn(4, 8)).sum().item().hex())
     content = b"".join(value.numpy().tobytes() for value in model.state_dict().values())
     state = b"".join(
-        value.numpy().tobytes()
-        for entry in optimizer.state.values()
-        for value in entry.values()
+        value.numpy().tobytes() for entry in optimizer.state.values() for value in entry.values()
     )
     print(hashlib.sha256(content).hexdigest(), hashlib.sha256(state).hexdigest())
     print(torch.rand(1).item().hex(), hash(str(torch.get_rng_state().tolist()[:50])) is not None)

@@ -73,7 +73,7 @@ _ENDINGS = {
     "segfault": "import ctypes; ctypes.string_at(0)",
     "abort": "import os; os.abort()",
     "user signal": "import os, signal; os.kill(os.getpid(), signal.SIGUSR1)",
-    "exec": "import os, sys; os.execv(sys.executable, [sys.executable, '-c', 'raise SystemExit(9)'])",
+    "exec": "import os, sys; os.execv(sys.executable, ['python', '-c', 'raise SystemExit(9)'])",
     "no output": "import os; os.close(1); os.close(2)",
     "write error": "import sys; print('x' * 100); sys.stdout.close(); print('y')",
 }

@@ -52,7 +52,7 @@ def _in_terminal(command: list[str], cwd: Path, after: bytes, keys: bytes) -> tu
 
 _PROGRAMS = {
     "uncaught": "try:\n    time.sleep(60)\nfinally:\n    print('cleaned up')\n",
-    "caught": "try:\n    time.sleep(60)\nexcept KeyboardInterrupt:\n    print('caught'); sys.exit(5)\n",
+    "caught": "try:\n    time.sleep(60)\nexcept KeyboardInterrupt:\n    sys.exit('caught')\n",
     "counted": (
         "times = []\nsignal.signal(signal.SIGINT, lambda *a: times.append(1))\nsignal.pause()\n"
         "time.sleep(0.3)\nprint('times', len(times))\n"

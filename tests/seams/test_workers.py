@@ -47,8 +47,8 @@ def test_torchrun_ranks_count_their_own_steps(tmp_path: Path) -> None:
     torchrun = Path(PYTHON).parent / "torchrun"
     if not torchrun.exists():
         pytest.skip("no torchrun beside this Python")
-    words = [torchrun, "--standalone", "--nproc-per-node", "2", PROGRAMS / "ranks.py"]
-    ran = run_watched(words, tmp_path)
+    words = ["--standalone", "--nproc-per-node", "2", str(PROGRAMS / "ranks.py")]
+    ran = run_watched([torchrun, *words], tmp_path)
     assert ran.status == 0, ran.seen
     recording = ran.recording()
     by_pid = {start.pid: process for process, start in recording.starts.items()}

@@ -1,7 +1,7 @@
 """Report on a recording made earlier.
 
-  leakscope report .leakscope/train-20261115-101500-4711
-  leakscope report RUN --format json -o report.json
+leakscope report .leakscope/train-20261115-101500-4711
+leakscope report RUN --format json -o report.json
 """
 
 from __future__ import annotations

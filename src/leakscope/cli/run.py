@@ -162,7 +162,10 @@ def _report(directory: str, supervisor: Supervisor) -> Report:
             "the report covers what was",
             file=sys.stderr,
         )
-    return analyse(load(directory))
+    recording = load(directory)
+    if supervisor.end is not None:
+        recording.add(supervisor.end)
+    return analyse(recording)
 
 
 def _exit_code(exited: Exited, report: Report | None, fail_on: str | None) -> int:

@@ -7,46 +7,37 @@ leave no frame on the program's stack (see observe/tap.py).
 
 from __future__ import annotations
 
-import gc
 import sys
 from collections.abc import Callable
-from time import monotonic_ns
-from time import monotonic_ns
 from types import CodeType, FrameType
 from typing import Any, Protocol
 from weakref import WeakKeyDictionary, WeakSet
 
 from leakscope.model import Gap, Tally
+from leakscope.observe.counter import StepCounter
 from leakscope.observe.guard import guarded
-from leakscope.observe.pulse import Pulse
-from leakscope.observe.tap import Tap
+from leakscope.observe.tap import CallTap, Tap
 
 _ROOT_CALLS_TO_LEARN_FROM = 48
 """After so many outermost calls the classes that make them are known, and only those are heard:
 hearing every module costs 0.5 µs a call, hearing the roots costs it once a step."""
 
-_SILENCE_NS = 1_000_000_000
-"""When the known classes have not been called for so long, another model may be at work."""
-
 _STEPS_BEFORE_REST = 16
 _CALLED = "_compiled_call_impl"
 _TAP_CODE = Tap.__get__.__code__
 
-_TALLY_WINDOW = 4
+_OPTIMIZERS_TO_MEET = 4
 """Optimizers that step within so many steps of each other are one training loop's (a GAN's two)."""
 
 
 class Listener(Protocol):
     """What the adapter needs of the agent."""
 
-    steps: dict[str, int]
+    counters: dict[str, StepCounter]
     kind: str
-    pulse: Pulse
     on_idle: Callable[[], None] | None
-    on_row_due: Callable[[str], None]
 
     def beat(self, source: str) -> None: ...
-    def record(self, source: str) -> None: ...
     def row_before_first_step(self) -> None: ...
     def mark(self, what: str, *, began_ns: int = 0, text: str | None = None) -> None: ...
     def census(self, probe: str, tallies: tuple[Tally, ...]) -> None: ...
@@ -66,15 +57,12 @@ class TorchAdapter:
         self._is_resting = False
         self._nested: WeakSet[type] = WeakSet()
         self._module_tap: Tap | None = None
-        self._is_wide = False
-        self._on_collection: Callable[..., None] | None = None
         # Weak: a class that the program makes and drops must not live on because of us.
         self._root_calls: WeakKeyDictionary[type, int] = WeakKeyDictionary()
         self._first_read = sys.maxsize
-        self._heard = 0
-        self._heard_ns = 0
         self._tallied: dict[int, dict[str, tuple[int, int]]] = {}
-        self._tally_until = 0
+        self._tallies_left = 0
+        self._next_tally = 1
 
     def arm(self) -> None:
         """Hook what is there; a torch without one of these places leaves a named gap."""
@@ -86,16 +74,17 @@ class TorchAdapter:
         ):
             self._guard(hook, name)()
         self._listen()
+        self._agent.on_idle = self._guard(self._wake, "module calls")
 
     def disarm(self) -> None:
         for handle in self._handles:
             handle.remove()
+        self._stop_listening()
         for tap in self._taps:
             tap.remove()
-        if self._on_collection in gc.callbacks:
-            gc.callbacks.remove(self._on_collection)
         self._handles.clear()
         self._taps.clear()
+        self._agent.on_idle = None
 
     # ── the optimizer ──
 
@@ -103,6 +92,7 @@ class TorchAdapter:
         optimizer = sys.modules["torch.optim.optimizer"]  # torch.optim deletes the name
         before = self._guard(self._before_first_step, "optimizer steps")
         self._before = optimizer.register_optimizer_step_pre_hook(before)
+        self._on_tally = self._guard(self._take_tally, "optimizer state")
         after = self._make_step_hook(self._guard(self._look_at_step, "optimizer steps"))
         self._handles += [self._before, optimizer.register_optimizer_step_post_hook(after)]
 
@@ -111,37 +101,43 @@ class TorchAdapter:
         self._agent.row_before_first_step()
 
     def _make_step_hook(self, look: Callable[..., None]) -> Callable[[Any, Any, Any], None]:
-        """The hook of every step: counts, and looks closer when a row or a tally is due."""
-        agent, steps = self._agent, self._agent.steps
+        """The hook of every step: counts down, and looks closer at zero."""
+        counter = self._agent.counters["optimizer"]
 
         def after_step(optimizer: Any, args: Any, kwargs: Any) -> None:
-            steps["optimizer"] = step = steps["optimizer"] + 1
-            if (
-                monotonic_ns() >= agent.pulse.next_row_ns
-                or step < self._tally_until
-                or step & (step - 1) == 0  # 1, 2, 4, 8 …
-            ):
-                look(optimizer, step)
+            counter.left -= 1
+            if counter.left <= 0:
+                look(optimizer)
 
         return after_step
 
-    def _look_at_step(self, optimizer: Any, step: int) -> None:
-        agent = self._agent
-        if monotonic_ns() >= agent.pulse.next_row_ns:
-            agent.record("optimizer")
-        if step & (step - 1) == 0:
+    def _look_at_step(self, optimizer: Any) -> None:
+        counter = self._agent.counters["optimizer"]
+        counter.look()
+        step = counter.count
+        if step >= self._next_tally and not self._tallies_left:
+            self._next_tally = 2 * step
+            self._tallies_left = _OPTIMIZERS_TO_MEET
             self._tallied.clear()
-            self._tally_until = step + _TALLY_WINDOW
-        if step < self._tally_until:
-            self._tallied[id(optimizer)] = _tally(optimizer)
-            if step == self._tally_until - 1:
-                agent.census("torch.optimizer", _add_up(self._tallied))
+        if self._tallies_left:
+            self._tallies_left -= 1
+            self._on_tally(optimizer)
+            if self._tallies_left:
+                counter.look_at_next()
+            elif self._tallied:
+                self._agent.census("torch.optimizer", _add_up(self._tallied))
         if step >= _STEPS_BEFORE_REST and not self._is_resting:
             self._rest()
+
+    def _take_tally(self, optimizer: Any) -> None:
+        # The functions of the program's own tensor classes and modes must not run for us.
+        with self._torch._C.DisableTorchFunction():
+            self._tallied[id(optimizer)] = _tally(optimizer)
 
     # ── module calls and batches, heard only while nothing trains ──
 
     def _listen(self) -> None:
+        self._stop_listening()
         self._is_resting = False
         for name, hook in (
             ("module calls", self._hook_modules),
@@ -151,25 +147,28 @@ class TorchAdapter:
 
     def _rest(self) -> None:
         """The optimizer counts the steps: hear nothing weaker, for each tap costs some 5 µs a
-        step. `on_idle` wakes us when the optimizer falls silent."""
+        step."""
         self._is_resting = True
+        self._stop_listening()
+
+    def _wake(self) -> None:
+        """No row for a while: training may be over, or another model be at work. Hear all again."""
+        if self._module_tap is None:
+            self._listen()
+
+    def _stop_listening(self) -> None:
         for tap in self._weaker_taps:
             tap.remove()
         self._weaker_taps.clear()
         self._module_tap = None
-        self._agent.on_idle = self._guard(self._wake, "module calls")
-
-    def _wake(self) -> None:
-        if self._is_resting:
-            self._listen()
 
     def _hook_modules(self) -> None:
         module = self._torch.nn.Module
         # Read at the start of every call, and only there (torch 2.1 to 2.13): see
         # `_wrapped_call_impl` in torch/nn/modules/module.py.
         self._call_code: CodeType = module._wrapped_call_impl.__code__
-        self._root_calls.clear()
-        self._nested.clear()
+        for kind in list(self._root_calls):
+            self._root_calls[kind] = 0  # learn anew, and go on hearing those known already
         learn = self._guard(self._learn_from_call, "module calls")
         self._module_tap = self._tap_weaker(module, _CALLED, on_read=learn)
 
@@ -184,24 +183,19 @@ class TorchAdapter:
         if calls >= _ROOT_CALLS_TO_LEARN_FROM and self._module_tap is not None:
             self._module_tap.remove()
             self._module_tap = None
-            check = self._guard(self._count_if_outermost, "module calls")
-            count = self._make_call_counter(check)
-            for root in list(self._root_calls):
-                self._tap_weaker(root, _CALLED, on_read=check if root in self._nested else count)
+            self._hear_roots()
 
-    def _make_call_counter(self, check: Callable[[Any], None]) -> Callable[[Any], None]:
-        """For classes that were never seen inside another module's call: no look at the stack."""
-        agent, steps = self._agent, self._agent.steps
-
-        def count(module: Any) -> None:
-            if _CALLED in module.__dict__:
-                check(module)  # compiled: the attribute is read twice in one call
-                return
-            steps["forward"] += 1
-            if monotonic_ns() >= agent.pulse.next_row_ns:
-                agent.on_row_due("forward")
-
-        return count
+    def _hear_roots(self) -> None:
+        """Hear the classes that make outermost calls. One that was also seen inside another
+        module's call needs a look at the stack each time; the others are only counted."""
+        check = self._guard(self._count_if_outermost, "module calls")
+        counter = self._agent.counters["forward"]
+        look = self._guard(counter.look, "module calls")
+        for root in list(self._root_calls):
+            if root in self._nested:
+                self._tap_weaker(root, _CALLED, on_read=check)
+            else:
+                self._weaker_taps.append(CallTap(root, _CALLED, counter, look).install())
 
     def _count_if_outermost(self, module: Any) -> None:
         if not self._is_nested():
@@ -278,7 +272,7 @@ def _hide_from_dynamo() -> None:
     dynamo = sys.modules["torch._C._dynamo.eval_frame"]
     skip = dynamo._FrameAction.SKIP
     never = dynamo._FrameExecStrategy(skip, skip)
-    ours = (guarded(print, "", print), Tap.__get__, Tap.__set__, Tap.__delete__)
+    ours = (guarded(print, "", print), Tap.__get__, Tap.__set__, Tap.__delete__, CallTap.__get__)
     for function in ours:
         dynamo.set_code_exec_strategy(function.__code__, never)
 

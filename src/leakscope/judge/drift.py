@@ -8,7 +8,7 @@ from enum import StrEnum
 import numpy as np
 from scipy import stats
 
-from leakscope.judge.excursions import Ground, ground_of
+from leakscope.judge.excursions import Ground, ground_of, teeth_of
 from leakscope.judge.levels import Levels, levels_of
 from leakscope.judge.rivals import Contest, contest, slope_of
 from leakscope.judge.staircase import Staircase, staircase_of
@@ -54,11 +54,14 @@ LATE_EXCESS = 1.8
 """Second look: the newest two fifths alone must rise at 0.4 of the claimed rate at least; and
 where a warm-up is part of the explanation at 1.8 at most, else it is still going on."""
 
+BACK_RATIO = 0.6
 DROP_RATIO = 0.3
 LOW_RATIO = 0.12
 SINGLE_RISES = 3
-"""A saw-tooth: several drops that together give back 0.3 of the claimed rise, or a low level
-that rises by less than 0.12 of it once its three largest single rises are left out."""
+"""A saw-tooth: drops that undo 0.6 of the rise just before them (a buffer held in every
+other epoch undoes up to a half), several drops that together give back 0.3 of the claimed
+rise, or a low level that rises by less than 0.12 of it once its three largest single rises
+are left out."""
 
 STEADY_PACE = 0.7
 """Of counters without noise: the newest third rises at this share of the mean pace."""
@@ -101,7 +104,7 @@ def drift_of(track: Track) -> Drift:
         return Drift(Objection.TOO_FEW, track, ground, every, every)
     since = track.x[first_judged(track)]
     judged = every.since(min(int(np.searchsorted(every.x, since)), len(every.x) - fewest))
-    if _has_holes(judged, float(track.x[-1] - since)):
+    if not track.is_floors and _has_holes(judged, float(track.x[-1] - since)):
         return Drift(Objection.TOO_FEW, track, ground, judged, every)
     found = contest(judged)
     effect = LEAST_EFFECT_OF_FEW if track.is_floors else LEAST_EFFECT
@@ -160,9 +163,15 @@ def _has_holes(levels: Levels, span: float) -> bool:
 def _given_back(track: Track, ground: Ground, judged: Levels, found: Contest) -> Objection | None:
     """A rise between drops is no growth if the drops undo it."""
     drops = ground.lone_drops()
+    claimed = found.slope * judged.span
+    since = float(judged.x[0])
+    for x, y in ((track.x, track.y), (ground.x, ground.y)):
+        # With and without spikes: they cut teeth into pieces too short to be undone.
+        teeth = teeth_of(x, y, ground.jump, since)
+        if sum(undone for _, undone in teeth) > BACK_RATIO * claimed:
+            return Objection.GIVEN_BACK
     if not drops:
         return None
-    claimed = found.slope * judged.span
     dropped = -sum(ground.jump_size[j] for j in drops)
     if track.is_floors or (len(drops) > 1 and dropped > DROP_RATIO * claimed):
         return Objection.GIVEN_BACK

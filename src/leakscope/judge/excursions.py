@@ -105,7 +105,6 @@ def ground_of(track: Track) -> Ground:
     dips += _count(is_dip)
     kept &= ~is_dip
     gone = np.flatnonzero(~kept)
-    held = _held_level(y) if len(y) else y
     kept, at, sizes = _settled_jumps(x, y, kept, max(jump, _restless(x[kept], y[kept])))
     x, y = x[kept], y[kept]
     if dips >= 2 and at and sizes[-1] < 0 and len(y) - at[-1] < len(track.y) * DIP_SHARE:
@@ -121,8 +120,47 @@ def ground_of(track: Track) -> Ground:
         tuple(_partners(sizes)),
         jump,
         gone,
-        float(np.median((track.y - held)[gone])) if len(gone) else 0.0,
+        _passing_size(track, gone),
     )
+
+
+def teeth_of(x: Numbers, y: Numbers, jump: float, since: float) -> list[tuple[float, float]]:
+    """Drops that undo the rise just before them: where, and how much of it.
+
+    A drop can give back no more than the stretch before it gained, so the end of a spike
+    or of an evaluation counts for nothing, and neither does a narrow dip.
+    """
+    width = len(y) * DIP_SHARE
+    first = int(np.searchsorted(x, since))
+    x, y = x[first:], y[first:]
+    if len(y) < 3:
+        return []
+    sharp = _sharp(x, y, jump)
+    sizes = y[sharp] - y[sharp - 1]
+    teeth = []
+    for j in np.flatnonzero(sizes < float(sizes.min(initial=0.0)) / 10):
+        drop, at = float(-sizes[j]), int(sharp[j])
+        # Small bursts on the way up do not end a tooth.
+        like = np.abs(sizes) > drop / 4
+        before, after = np.flatnonzero(like[:j]), np.flatnonzero(like[j + 1 :]) + j + 1
+        start = int(sharp[before[-1]]) if len(before) else 0
+        is_dip = (
+            len(after) > 0
+            and sharp[after[0]] - at <= width
+            and sizes[after[0]] > (1 - PAIR_TOLERANCE) * drop
+        )
+        undone = min(drop, float(y[at - 1] - y[start]))
+        if undone > 0 and not is_dip:
+            teeth.append((float(x[at]), undone))
+    return teeth
+
+
+def _passing_size(track: Track, gone: NDArray[np.intp]) -> float:
+    """Usual distance of the points taken out from the level between them."""
+    if len(gone) == 0:
+        return 0.0
+    between = np.interp(track.x[gone], np.delete(track.x, gone), np.delete(track.y, gone))
+    return float(np.median(np.abs(track.y[gone] - between)))
 
 
 def _count(flags: Flags) -> int:
@@ -264,9 +302,11 @@ def _wide_jumps(y: Numbers, known: dict[int, float]) -> dict[int, float]:
     for i, size in known.items():
         flat[i:] -= size
     medians = np.median(np.lib.stride_tricks.sliding_window_view(flat, wide), axis=1)
-    contrast = medians[wide:] - medians[:-wide]
-    contrast -= np.median(contrast)
+    plain = medians[wide:] - medians[:-wide]
+    contrast = plain - np.median(plain)
     least = WIDE_SPREADS * 1.4826 * float(np.median(np.abs(contrast)))
+    # A flat stretch of a rising series is no drop.
+    contrast[plain * contrast <= 0] = 0
     found: dict[int, float] = {}
     for _ in range(MOST_WIDE):
         peak = int(np.abs(contrast).argmax())

@@ -35,12 +35,14 @@ def forecast(
     slowest = max(rate.low, rate.value / 10)
     steps_left = Rate(left / rate.value, left / max(rate.high, rate.value), left / slowest)
     seconds_left = (
-        Rate(*(steps * step_seconds for steps in (steps_left.value, steps_left.low, steps_left.high)))
+        Rate(
+            *(steps * step_seconds for steps in (steps_left.value, steps_left.low, steps_left.high))
+        )
         if step_seconds
         else None
     )
     at_step = int(last_step + steps_left.value)
-    says = f"reaches the {limit_from} of {text.size(limit_bytes)} at step {text.about(at_step)}"
+    says = f"reaches {text.size(limit_bytes)}, the {limit_from}, at step {text.about(at_step)}"
     if seconds_left is not None:
         says += (
             f", in {text.duration(seconds_left.value)} "

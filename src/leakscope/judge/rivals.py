@@ -79,6 +79,10 @@ class Contest:
     freedom: float
     noise: float
     """Standard deviation of the levels around the winning drift."""
+    fitted: Numbers
+    """The winning drift at each level."""
+    leverage: float
+    """Error of the slope for noise of one byte in each level, independent of the others."""
 
     @property
     def lead(self) -> float:
@@ -125,11 +129,12 @@ class _Ring:
         self.curves, self.caps, self.lates, self.steps, self.y = (int(e) for e in ends[1:6])
         white = np.stack([_white(self.columns, memory) for memory in MEMORIES])
         self.gram = np.einsum("rki,rkj->rij", white, white)
-        self.whole = np.einsum("rii->ri", self.gram)[:, self.steps : self.y].copy()
+        self.before = np.einsum("rii->ri", self.gram).copy()
+        """Squared lengths of all columns before the known jumps are taken out."""
         for column in range(self.base):
             _eliminate(self.gram, np.full(len(MEMORIES), column))
         rest = _fit(np.hstack([parts[0], parts[-1]]), 0.0)[3]
-        self.floor = max(levels.grain, INEXACT_SHARE * float(np.ptp(rest)), TINY)
+        self.floor = max(levels.grain, INEXACT_SHARE * float(np.ptp(rest)), 1e-150)
 
     def hold(self) -> Contest:
         jumps = self.k // LEVELS_PER_JUMP
@@ -146,6 +151,8 @@ class _Ring:
         best = min(drift, key=lambda rival: rival.score)
         used = [*best.terms[::-1], *range(self.base), *best.jumps, self.y]
         slope, error, freedom, rest = _fit(self.columns[:, used], best.memory)
+        design = self.columns[:, used[:-1]]
+        leverage = np.sqrt(max(np.linalg.pinv(design.T @ design)[0, 0], 0.0))
         return Contest(
             best,
             min(harmless, key=lambda rival: rival.score),
@@ -153,6 +160,8 @@ class _Ring:
             error / self.span,
             freedom,
             float(np.sqrt(rest @ rest / freedom)),
+            self.levels.y - rest,
+            float(leverage) / self.span,
         )
 
     def _score(self, rss: Numbers, prices: float) -> Numbers:
@@ -175,7 +184,7 @@ class _Ring:
             if jumps == most or self.steps == self.y:
                 break
             size = np.einsum("rii->ri", gram)[:, self.steps : self.y]
-            usable = size > 1e-6 * self.whole
+            usable = size > 1e-6 * self.before[:, self.steps : self.y]
             gain = gram[:, self.steps : self.y, -1] ** 2 / np.where(usable, size, np.inf)
             places = self.steps + gain.argmax(axis=1)
             _eliminate(gram, places)
@@ -186,23 +195,29 @@ class _Ring:
     def _single(self, name: str, first: int, times: tuple[float, ...]) -> list[Rival]:
         """The rival with one rising term."""
         columns = np.arange(first, first + len(times))
-        size = np.maximum(np.einsum("rii->ri", self.gram)[:, columns], TINY)
-        along = self.gram[:, columns, -1]
+        size, is_own = self._sizes(columns)
+        along = np.where(is_own, self.gram[:, columns, -1], 0)
         rss = self.gram[:, -1, -1][:, None] - np.where(along > 0, along**2 / size, 0)
         return [self._best(name, rss, columns, times, along / size, ())]
 
     def _double(self, name: str, first: int, times: tuple[float, ...]) -> list[Rival]:
         """The rival with one rising term and a line, both upwards."""
         columns = np.arange(first, first + len(times))
-        a = np.maximum(np.einsum("rii->ri", self.gram)[:, columns], TINY)
+        a, is_own = self._sizes(columns)
         b = self.gram[:, self.line, self.line][:, None]
         c = self.gram[:, columns, self.line]
         g, h = self.gram[:, columns, -1], self.gram[:, self.line, -1][:, None]
         det = np.maximum(a * b - c * c, 1e-12 * a * b + TINY)
         curve, line = (b * g - c * h) / det, (a * h - c * g) / det
         rss = self.gram[:, -1, -1][:, None] - curve * g - line * h
-        rss = np.where((curve > 0) & (line > 0), rss, np.inf)
+        rss = np.where(is_own & (curve > 0) & (line > 0), rss, np.inf)
         return [self._best(name, rss, columns, times, curve, (self.line,))]
+
+    def _sizes(self, columns: NDArray[np.intp]) -> tuple[Numbers, NDArray[np.bool_]]:
+        """What each term adds to the known jumps, and whether that is more than rounding."""
+        size = np.einsum("rii->ri", self.gram)[:, columns]
+        is_own = size > 1e-9 * self.before[:, columns]
+        return np.where(is_own, size, 1.0), is_own
 
     def _best(
         self,

@@ -6,6 +6,7 @@ import os
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from leakscope.judge.axis import Axis, Floats, best_source, clock_axis, own_axis
 from leakscope.model import Sample, Series, SeriesKey
@@ -17,10 +18,9 @@ HELD = "heap.held_bytes"
 BLOCKS = "python.blocks_count"
 RSS = "process.rss_bytes"
 USS = "process.uss_bytes"
-PSS = "process.pss_bytes"
 
 _ROWS = {IN_USE: "in_use_bytes", HELD: "held_bytes", BLOCKS: "blocks_count", RSS: "rss_bytes"}
-_SAMPLES = {USS: "uss_bytes", PSS: "pss_bytes"}
+_SAMPLES = {USS: "uss_bytes"}
 _EXACT = {IN_USE, HELD, BLOCKS}
 
 BySeries = dict[tuple[str, str], Series]
@@ -75,19 +75,21 @@ class RunSeries:
             for ns in self.recording.columns(process, source).get("mono_ns", ())
             if ns is not None
         ]
-        return clock_axis(self._started_ns(min(moments, default=0)), max(moments, default=0))
+        first, last = min(moments, default=0), max(moments, default=0)
+        return clock_axis(
+            max([first, *self._marked("imported", "armed")]),
+            min([last, *self._marked("exiting", "end")]),
+        )
 
-    def _started_ns(self, first_ns: int) -> int:
-        """When the program was done importing: growth before that is its start-up."""
-        main = {
-            process for process, start in self.recording.starts.items() if start.kind == "main"
-        }
-        moments = [
+    def _marked(self, *what: str) -> list[int]:
+        """When the main process was done importing, when it began to clean up: what memory does
+        before and after is not what the program does."""
+        main = {process for process, start in self.recording.starts.items() if start.kind == "main"}
+        return [
             mark.at.mono_ns
             for mark in self.recording.marks
-            if mark.what in ("imported", "armed") and mark.process in main
+            if mark.what in what and mark.process in main
         ]
-        return max([first_ns, *moments])
 
     def _axis_of(self, process: str) -> Axis:
         """A process that steps by itself has its own axis; a worker is on its parent's."""
@@ -131,11 +133,15 @@ class RunSeries:
         steps, values = steps[rising], values[rising]
         if not len(steps):
             return
+        kept = even_out(steps)
+        if self.axis.source == "time":
+            kept = before_release(values, kept)
         floors: tuple[int, ...] = ()
         if len(collections):
             # The first row after a full collection: what is left then is not garbage.
-            counts = collections[read][rising]
+            counts = collections[read][rising][kept]
             floors = tuple(int(i) + 1 for i in np.flatnonzero(np.diff(counts) > 0))
+        steps, values = steps[kept], values[kept]
         is_count = metric == BLOCKS
         self.series[metric, process] = Series(
             key=SeriesKey(metric, process),
@@ -146,6 +152,37 @@ class RunSeries:
             is_exact=metric in _EXACT,
             resolution=0.0 if metric in _EXACT else _PAGE,
         )
+
+
+def before_release(values: Floats, kept: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Without the last rows in which a program on its way out lets go of everything.
+
+    The locals of `main()` are freed when it returns, which is before anything tells that the
+    program ends. At most a tenth of the rows is given up for it.
+    """
+    tail = kept[-max(len(kept) // 10, 1) - 1 :]
+    if len(kept) < 10:
+        return kept
+    high = int(np.argmax(values[tail]))
+    is_release = values[tail[-1]] < 0.95 * values[tail[high]]
+    return kept[: len(kept) - len(tail) + high + 1] if is_release else kept
+
+
+def even_out(steps: Floats) -> NDArray[np.intp]:
+    """Which rows to keep so that the start of a run does not outweigh the rest of it.
+
+    Rows lie close together at first and thin out as their cost is spread over time; a plateau
+    at the end must not lose against a rise at the start only because it has fewer rows.
+    """
+    if len(steps) < 3:
+        return np.arange(len(steps))
+    late = steps[steps >= (steps[0] + steps[-1]) / 2]
+    shortest = float(np.median(np.diff(late))) / 2 if len(late) > 2 else 0.0
+    kept = [0]
+    for index in range(1, len(steps)):
+        if steps[index] - steps[kept[-1]] >= shortest:
+            kept.append(index)
+    return np.array(kept)
 
 
 def _floats(values: Sequence[float | None]) -> Floats:

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from leakscope.judge.drift import Drift, Objection
+from leakscope.judge.drift import Drift
+from leakscope.judge.excursions import teeth_of
 from leakscope.judge.rivals import contest
 from leakscope.judge.track import Numbers
 from leakscope.model import Shape
@@ -17,6 +18,9 @@ VISIBLE = 4.0
 FEWEST_REPEATS = 3
 REGULAR = 0.35
 """Something is periodic if it came back three times and the distances vary by less."""
+
+EARLY = 0.2
+"""Several rises that were all over by then are a warm-up."""
 
 MANY_RISES = 3
 """One or two rises that stay are steps, three or more a high-water mark."""
@@ -35,30 +39,29 @@ class Form:
 def form_of(drift: Drift) -> Form:
     """The largest thing that happened in this series."""
     noise = drift.contest.noise if drift.contest else 0.0
-    forms = [_saw_tooth(drift), _excursions(drift), _rises(drift), _warm_up(drift)]
+    teeth = _saw_tooth(drift)
+    forms = [_excursions(drift), _rises(drift), teeth or _warm_up(drift)]
     seen = [form for form in forms if form is not None]
     seen = [form for form in seen if form.size > max(VISIBLE * noise, 2 * drift.track.grain)]
     return max(seen, key=lambda form: form.size, default=Form(Shape.FLAT))
 
 
-def troughs_of(drift: Drift) -> tuple[Numbers, Numbers]:
-    """Positions and values right after each drop that undid no single jump."""
-    ground = drift.ground
-    at = [ground.jump_at[j] for j in ground.lone_drops()]
-    return ground.x[at], ground.y[at]
+def troughs_of(form: Form, drift: Drift) -> Numbers:
+    """Values right after each drop of a saw-tooth."""
+    at = np.searchsorted(drift.track.x, form.at)
+    return drift.track.y[at]
 
 
 def _saw_tooth(drift: Drift) -> Form | None:
-    ground = drift.ground
-    drops = ground.lone_drops()
-    if len(drops) < 2 and drift.objection is not Objection.GIVEN_BACK:
+    """Rises that were undone by drops."""
+    teeth = teeth_of(drift.track.x, drift.track.y, drift.ground.jump, -np.inf)
+    largest = max((undone for _, undone in teeth), default=0.0)
+    teeth = [tooth for tooth in teeth if tooth[1] > largest / 4]
+    if len(teeth) < 2:
         return None
-    if not drops:
-        return None
-    at = [float(ground.x[ground.jump_at[j]]) for j in drops]
-    period = float(np.median(np.diff(at))) if len(at) > 1 else None
-    size = float(np.median([-ground.jump_size[j] for j in drops]))
-    return Form(Shape.SAW_TOOTH, size, tuple(at), period)
+    at = [where for where, _ in teeth]
+    size = float(np.median([undone for _, undone in teeth]))
+    return Form(Shape.SAW_TOOTH, size, tuple(at), float(np.median(np.diff(at))))
 
 
 def _excursions(drift: Drift) -> Form | None:
@@ -78,14 +81,21 @@ def _excursions(drift: Drift) -> Form | None:
 
 
 def _rises(drift: Drift) -> Form | None:
-    """Rises that stayed."""
+    """Rises that stayed. Small ones beside a large one are not told of."""
     ground = drift.ground
-    rises = ground.lone_rises()
+    increments = np.diff(drift.track.y)
+    usual = float(np.ptp(np.quantile(increments, [0.05, 0.95]))) / 2 if len(increments) else 0.0
+    sizes = {j: ground.jump_size[j] for j in ground.lone_rises()}
+    least = max(usual, max(sizes.values(), default=0.0) / 10)
+    rises = [j for j, size in sizes.items() if size >= least]
     if not rises:
         return None
     at = tuple(float(ground.x[ground.jump_at[j]]) for j in rises)
-    shape = Shape.HIGH_WATER if len(rises) >= MANY_RISES else Shape.STEP
-    return Form(shape, float(sum(ground.jump_size[j] for j in rises)), at)
+    total = float(sum(sizes[j] for j in rises))
+    early = drift.track.x[0] + EARLY * (drift.track.x[-1] - drift.track.x[0])
+    if len(rises) > 1 and at[-1] <= early:
+        return Form(Shape.WARM_UP, total, at[-1:])
+    return Form(Shape.HIGH_WATER if len(rises) >= MANY_RISES else Shape.STEP, total, at)
 
 
 def _warm_up(drift: Drift) -> Form | None:

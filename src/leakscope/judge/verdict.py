@@ -17,6 +17,9 @@ from leakscope.model import Outcome, Rate, Series, Shape, Verdict
 SETTLED_REST = 0.05
 """A curve that is still rising counts as settled if it has this share of its rise to go."""
 
+BEYOND_MEMORY = 1e30
+"""No counter of bytes or objects reaches this; such a value, like NaN, is no reading."""
+
 LEVEL_TROUGHS = 0.25
 """Troughs are level if they rise by less than this share of a tooth over the run."""
 
@@ -28,7 +31,7 @@ def judge(series: Series, *, smallest_that_matters: float = 0.0) -> Verdict:
         series: One counter over the steps of a run.
         smallest_that_matters: Growth that is surely below this, per step, is steady.
     """
-    usable = _finite(series)
+    usable = _usable(series)
     whole = track_of(usable)
     if len(whole.y) < FEWEST_LEVELS:
         return _too_short(usable, whole)
@@ -71,7 +74,7 @@ def _doubt(series: Series, drift: Drift, rate: Rate, form: Form) -> str | None:
     """What would have to be known before this can be called steady, or None."""
     found = drift.contest
     if form.shape is Shape.SAW_TOOTH and not drift.track.is_floors:
-        _, low = troughs_of(drift)
+        low = troughs_of(form, drift)
         if len(low) < 3 or float(low[-1] - low[0]) > LEVEL_TROUGHS * form.size:
             return words.needs_floors(series.unit, form, len(low))
         return None
@@ -84,7 +87,7 @@ def _doubt(series: Series, drift: Drift, rate: Rate, form: Form) -> str | None:
     if drift.objection is Objection.STOPPED and rate.low > 0:
         return words.slowing(series.unit, rate)
     if drift.objection is Objection.GIVEN_BACK:
-        return words.needs_floors(series.unit, form, len(troughs_of(drift)[0]))
+        return words.needs_floors(series.unit, form, len(form.at))
     if found.harmless.name == "saturating" and rate.low > 0:
         remaining = math.exp(-1 / found.harmless.time) * found.harmless.height
         risen = float(drift.every_level.y[-1] - drift.every_level.y[0])
@@ -146,19 +149,22 @@ def _too_short(series: Series, track: Track) -> Verdict:
     )
 
 
-def _finite(series: Series) -> Series:
-    """The series without values that are no numbers; almost always the series itself."""
-    pairs = zip(series.steps, series.values, strict=False)
-    good = [math.isfinite(x) and math.isfinite(y) for x, y in pairs]
-    if all(good) and len(series.steps) == len(series.values):
+def _usable(series: Series) -> Series:
+    """The series without what cannot be a reading; almost always the series itself."""
+    n = min(len(series.steps), len(series.values))
+    x = np.asarray(series.steps[:n], dtype=float)
+    y = np.asarray(series.values[:n], dtype=float)
+    good = (np.abs(x) < BEYOND_MEMORY) & (np.abs(y) < BEYOND_MEMORY)
+    good[1:] &= x[1:] > np.maximum.accumulate(np.where(good, x, -np.inf))[:-1]
+    if good.all() and n == len(series.steps) == len(series.values):
         return series
-    kept = [i for i, is_good in enumerate(good) if is_good]
-    place = {old: new for new, old in enumerate(kept)}
+    kept = np.flatnonzero(good)
+    place = {int(old): new for new, old in enumerate(kept)}
     return Series(
         series.key,
         series.unit,
-        tuple(series.steps[i] for i in kept),
-        tuple(series.values[i] for i in kept),
+        tuple(x[kept].tolist()),
+        tuple(y[kept].tolist()),
         tuple(place[i] for i in series.floors if i in place),
         series.is_exact,
         series.resolution,

@@ -14,7 +14,7 @@ ENOUGH_STEPS = 60
 def growing(unit: str, rate: Rate, drift: Drift, shape: Shape) -> str:
     """Why this is growth."""
     levels = drift.levels
-    risen = text.quantity(max(0.0, float(levels.y[-1] - levels.y[0])), unit)
+    risen = text.quantity(rate.value * levels.span, unit)
     where = f"from step {_step(levels.x[0])} to {_step(drift.track.x[-1])}"
     how = "in steps that keep coming" if shape is Shape.STAIRCASE else "and does not slow down"
     what = "What is left after full collections" if drift.track.is_floors else "It"
@@ -38,7 +38,8 @@ def steady(unit: str, rate: Rate, form: Form, drift: Drift) -> str:
     rest = f"the rest moves by {text.rate_between(rate.low, rate.high, unit)}"
     at = ", ".join(_step(x) for x in form.at[:3])
     if form.shape is Shape.STEP:
-        return f"It rose once by {size} at step {at} and stayed; {rest}."
+        times = "once" if len(form.at) == 1 else "twice"
+        return f"It rose {times} by {size} in all, at step {at}, and stayed; {rest}."
     if form.shape is Shape.HIGH_WATER:
         return (
             f"It rose {len(form.at)} times by {size} in all, ever more rarely, as the largest "

@@ -24,17 +24,16 @@ def guarded(
             event(*args)
         except Exception as error:  # noqa: BLE001 - a probe must never break the program it watches
             failures += 1
-            retired = failures == _FAILURES_BEFORE_RETIRING
-            why = f"{type(error).__name__}: {error}" + (" (retired)" if retired else "")
-            _tell(report, Gap(what=name, why=why))
+            _tell(report, name, error, failures == _FAILURES_BEFORE_RETIRING)
         else:
             failures = 0
 
     return call
 
 
-def _tell(report: Callable[[Gap], object], gap: Gap) -> None:
+def _tell(report: Callable[[Gap], object], name: str, error: Exception, is_last: bool) -> None:
     try:
-        report(gap)
+        why = f"{type(error).__name__}: {error}" + (" (retired)" if is_last else "")
+        report(Gap(what=name, why=why))
     except Exception:  # noqa: BLE001 - nobody is left to tell
         return

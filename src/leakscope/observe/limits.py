@@ -47,22 +47,25 @@ class Cgroup:
         kills = _read_field(os.path.join(self.directory, events), b"oom_kill")
         if kills is not None:
             values["oom_kills_count"] = kills
-        cache = _read_field(
-            os.path.join(self.directory, "memory.stat"),
-            b"file" if self.version == 2 else b"cache",
-        )
+        stat = os.path.join(self.directory, "memory.stat")
+        prefix = b"" if self.version == 2 else b"total_"  # of the groups below too, as is the use
+        cache = _read_field(stat, b"file" if self.version == 2 else b"total_cache")
         if cache is not None:
-            values["page_cache_bytes"] = cache
+            # Both count /dev/shm as files; the kernel cannot give that back.
+            shared = _read_field(stat, prefix + b"shmem") or 0
+            values["page_cache_bytes"] = max(cache - shared, 0)
         return values
 
 
-def find_cgroup(pid: int | None = None, root: str = "/sys/fs/cgroup") -> Cgroup | None:
+def find_cgroup(
+    pid: int | None = None, root: str = "/sys/fs/cgroup", proc: str = "/proc"
+) -> Cgroup | None:
     """The memory cgroup of a process, or None where there is none to be seen.
 
     A machine can have both versions mounted; the one that carries the memory controller counts.
     """
     try:
-        with open(f"/proc/{pid or 'self'}/cgroup", encoding="utf-8") as file:
+        with open(f"{proc}/{pid or 'self'}/cgroup", encoding="utf-8") as file:
             lines = [line.rstrip("\n").split(":", 2) for line in file]
     except OSError:
         return None

@@ -32,10 +32,10 @@ _FLUSH_NS = 200_000_000
 
 _ROW_PAUSE, _ROW_FIRST_PAUSE = 250, 2
 _HEAP_PAUSE, _HEAP_FIRST_PAUSE = 300, 5
-_BLOCKS_PAUSE, _BLOCKS_FIRST_PAUSE, _BLOCKS_PAUSE_GROWS = 600, 20, 10
-"""A reading that took t may be repeated after so many times t: 0.4 %, 0.3 % and 0.17 % of the time
-at worst. Between real steps a row costs 10 to 20 µs, not the 3 µs of a tight loop, because its
-code has left the processor's caches: a step of 0.5 ms gets a row every eighth time, one of 5 ms
+_BLOCKS_PAUSE, _BLOCKS_FIRST_PAUSE, _BLOCKS_PAUSE_GROWS = 1000, 20, 10
+"""A reading that took t may be repeated after so many times t: 0.4 %, 0.3 % and 0.1 % of the time
+at worst. Between real steps a row costs 10 to 25 µs, not the 3 µs of a tight loop, because its
+code has left the processor's caches: steps of 0.5 ms get a row every tenth time, steps of 5 ms
 every time. A short run must have its rows too, so the pauses start small and grow with each
 reading; the first 250 rows cost 0.8 % of the first 0.6 s."""
 
@@ -76,18 +76,19 @@ class Pulse:
         columns[3][row] = columns[4][row] = columns[5][row] = _UNREAD
         columns[6][row] = collections
         ended = monotonic_ns()
-        row_ns = ended - now_ns
         if self._read_heap is not None and now_ns >= self._next_heap_ns:
             began = ended
             columns[3][row], columns[4][row] = self._read_heap()
             ended = monotonic_ns()
             self._next_heap_ns = ended + (ended - began) * self._heap_pause
             if self._heap_pause < _HEAP_PAUSE:
-                self._heap_pause += 2
+                self._heap_pause += 1
+        blocks_ns = 0
         if now_ns >= self._next_blocks_ns:
             began = ended
             columns[5][row] = sys.getallocatedblocks()
             ended = monotonic_ns()
+            blocks_ns = ended - began
             self._next_blocks_ns = ended + (ended - began) * self._blocks_pause
             if self._blocks_pause < _BLOCKS_PAUSE:
                 self._blocks_pause += _BLOCKS_PAUSE_GROWS
@@ -96,10 +97,11 @@ class Pulse:
         if self._used == _ROWS or now_ns - self._opened_ns >= _FLUSH_NS:
             self.flush()
             ended = monotonic_ns()
-        self.next_row_ns = ended + row_ns * self._row_pause
+        spent_ns = ended - now_ns
+        self.next_row_ns = ended + (spent_ns - blocks_ns) * self._row_pause
         if self._row_pause < _ROW_PAUSE:
             self._row_pause += 1
-        self.spent_ns += ended - now_ns
+        self.spent_ns += spent_ns
 
     def flush(self) -> None:
         if self._used:

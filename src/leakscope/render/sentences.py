@@ -101,24 +101,20 @@ def ending(report: Report) -> str | None:
 def smallest_visible(report: Report) -> str | None:
     """The smallest leak that would have been seen wherever it had happened.
 
-    Each process (and each device) is as sharp as its sharpest memory series; the run is
-    as sharp as its dullest process, which is named where there is a choice. A counter
-    that claims to see everything (0) proves nothing and is passed over.
+    Each process (and each device) is as sharp as the series that decided for it, which comes
+    first; the run is as sharp as its dullest process, which is named where there is a choice.
+    A counter that claims to see everything (0) proves nothing and is passed over.
     """
-    sharpest: dict[tuple[str, str | None], Verdict] = {}
+    deciding: dict[tuple[str, str | None], Verdict] = {}
     for verdict in report.verdicts:
         visible = verdict.smallest_visible_bytes_per_step
-        if verdict.unit != "bytes" or not math.isfinite(visible) or visible <= 0:
-            continue
-        place = (verdict.series.process, verdict.series.device)
-        best = sharpest.get(place)
-        if best is None or visible < best.smallest_visible_bytes_per_step:
-            sharpest[place] = verdict
-    if not sharpest:
+        if verdict.unit == "bytes" and math.isfinite(visible) and visible > 0:
+            deciding.setdefault((verdict.series.process, verdict.series.device), verdict)
+    if not deciding:
         return None
-    dullest = max(sharpest.values(), key=lambda v: v.smallest_visible_bytes_per_step)
+    dullest = max(deciding.values(), key=lambda v: v.smallest_visible_bytes_per_step)
     size = f"{text.size(dullest.smallest_visible_bytes_per_step)}/step"
-    return f"{size} ({series_name(report, dullest.series)})" if len(sharpest) > 1 else size
+    return f"{size} ({series_name(report, dullest.series)})" if len(deciding) > 1 else size
 
 
 def no_line_named(report: Report) -> str | None:

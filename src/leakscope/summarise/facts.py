@@ -88,15 +88,13 @@ def blind_spots_of(recording: Recording) -> tuple[Gap, ...]:
         records = text.plural(recording.unknown_records, "record")
         spots.append((records, "of a kind this version of leakscope does not know"))
     for process, start in recording.starts.items():
-        if process not in recording.followed and _is_python(start.command):
-            if not any(gap.process == process for gap in recording.gaps):
-                spots.append(
-                    (
-                        f"inside of process {start.pid}",
-                        "a Python that did not load the agent (its environment was replaced, or it "
-                        "ended too early)",
-                    )
-                )
+        is_named = any(gap.process == process for gap in recording.gaps)
+        if process not in recording.followed and _is_python(start.command) and not is_named:
+            why = (
+                "a Python that did not load the agent (its environment was replaced, or it ended "
+                "too early)"
+            )
+            spots.append((f"inside of process {start.pid}", why))
     return tuple(Gap(what, why) for what, why in spots)
 
 

@@ -8,15 +8,17 @@ from leakscope import text
 from leakscope.judge.overall import Overall
 from leakscope.judge.series import HELD, IN_USE, RSS, RunSeries
 from leakscope.model import Outcome, Verdict
-from leakscope.summarise.peak import roles_of
+from leakscope.summarise.peak import FREED, TRANSIENT, peak_of, roles_of
 
 _WORTH_SAYING = 256 * 1024
 _HELD_WORTH_SAYING = 16 * 1024 * 1024
+_PASSING_WORTH_SAYING = 4 * 1024 * 1024
 
 
 def notes_on(run: RunSeries, overall: Overall, names: dict[str, str]) -> tuple[str, ...]:
     notes = (
         _live_and_held(run, overall),
+        _within_a_step(run, overall),
         _first_optimizer_step(run),
         _saves(run),
         _garbage(run, overall),
@@ -57,6 +59,21 @@ def _live_and_held(run: RunSeries, overall: Overall) -> str | None:
     )
 
 
+def _within_a_step(run: RunSeries, overall: Overall) -> str | None:
+    """Values that a step makes and lets go: they raise the peak and do not add up."""
+    peak = peak_of(run)
+    if peak is None or overall.outcome is not Outcome.STEADY or run.axis.tick_s is not None:
+        return None
+    above = peak.parts.get(TRANSIENT, 0) + peak.parts.get(FREED, 0)
+    if above < _PASSING_WORTH_SAYING:
+        return None
+    return (
+        f"Within a step memory goes up to {text.size(above)} above what is live at its end: values "
+        "that a step makes and lets go, at most one generation at a time. They raise the peak by "
+        "that much and do not add up over steps."
+    )
+
+
 def _first_optimizer_step(run: RunSeries) -> str | None:
     series = run.series.get((IN_USE, _lead(run)))
     if series is None or run.axis.source != "optimizer" or series.steps[:1] != (0.0,):
@@ -84,12 +101,22 @@ def _saves(run: RunSeries) -> str | None:
     opened = [mark for mark in moments[::2] if "in_use_bytes" in mark.values]
     if not opened or series is None:
         return None
-    steps = run.axis.at(np.array([mark.at.mono_ns for mark in opened], dtype=np.float64))
+    steps = np.array([mark.at.step or 0 for mark in opened], dtype=np.float64)
+    if not steps.any():
+        steps = run.axis.at(np.array([mark.at.mono_ns for mark in opened], dtype=np.float64))
     before = np.interp(steps, series.steps, series.values)
     rises = np.array([mark.values["in_use_bytes"] for mark in opened]) - before
-    every = f", about every {text.count(float(np.median(np.diff(steps))))} steps" if len(steps) > 2 else ""
+    every = (
+        f", about every {text.count(float(np.median(np.diff(steps))))} steps"
+        if len(steps) > 2
+        else ""
+    )
     rise = max(float(np.median(rises)), 0.0)
-    size = f" Live memory is {text.size(rise)} higher while one is written and comes back" if rise > _WORTH_SAYING else " Live memory does not change for it"
+    size = (
+        f" Live memory is {text.size(rise)} higher while one is written and comes back"
+        if rise > _WORTH_SAYING
+        else " Live memory does not change for it"
+    )
     return f"{text.plural(len(opened), 'checkpoint')} saved{every}.{size}: a transient, not a leak."
 
 
@@ -98,8 +125,10 @@ def _garbage(run: RunSeries, overall: Overall) -> str | None:
     if lead is None:
         return None
     collections = [
-        m for m in run.recording.marks
-        if m.what == "collection" and m.process == lead.process
+        m
+        for m in run.recording.marks
+        if m.what == "collection"
+        and m.process == lead.process
         and _judged(lead.verdict, run, m.at.mono_ns)
     ]
     if collections:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from leakscope import text
-from leakscope.judge.axis import Floats
 from leakscope.judge.series import HELD, IN_USE, RSS, RunSeries
 from leakscope.model import Peak, Series
 
+FREED = "freed, held by the allocator"
+TRANSIENT = "transient, within a step"
 _ROLES = ("parameter", "gradient", "optimizer state")
 
 
@@ -22,20 +23,21 @@ def peak_of(run: RunSeries) -> Peak | None:
     if at_steps is None:
         return None
     total, at_step = _highest(run, process)
-    standing = _late_median(at_steps)
+    # What stands at the step where most stands; whatever the peak has above it came and went.
+    highest = int(np.argmax(at_steps.values))
+    standing, step = int(at_steps.values[highest]), at_steps.steps[highest]
     total = max(total, standing)
     parts: dict[str, int] = {}
     left = standing
     roles = roles_of(run, process)
     for role in _ROLES:
         left -= _take(parts, _plural(role), roles.get(role, 0), left)
-    in_use = _late_median(series[IN_USE]) if IN_USE in series else 0
+    in_use = _value_at(series.get(IN_USE), step)
     left -= _take(parts, "other live memory", in_use - sum(parts.values()), left)
-    held = _late_median(series[HELD]) if HELD in series else 0
-    left -= _take(parts, "freed, held by the allocator", held, left)
+    left -= _take(parts, FREED, _value_at(series.get(HELD), step), left)
     _take(parts, "interpreter, libraries and small Python objects", left, left)
-    _take(parts, "transient, within a step", total - standing, total - standing)
-    transient = parts.get("transient, within a step", 0)
+    _take(parts, TRANSIENT, total - standing, total - standing)
+    transient = parts.get(TRANSIENT, 0)
     says = f"{text.size(total)} at the highest point"
     if transient > 0.02 * total:
         says += f", {text.size(transient)} of it only within a step"
@@ -63,9 +65,8 @@ def _highest(run: RunSeries, process: str) -> tuple[int, int | None]:
     return best, max(int(step), 0) if step is not None else None
 
 
-def _late_median(series: Series) -> int:
-    values: Floats = np.asarray(series.values[len(series.values) // 2 :], dtype=np.float64)
-    return int(np.median(values)) if len(values) else 0
+def _value_at(series: Series | None, step: float) -> int:
+    return int(np.interp(step, series.steps, series.values)) if series is not None else 0
 
 
 def _take(parts: dict[str, int], name: str, size: int, left: int) -> int:

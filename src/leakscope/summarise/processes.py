@@ -83,5 +83,3 @@ def _all_rss(recording: Recording, process: str) -> list[int]:
     sources = recording.sources(process)
     source = "time" if "time" in sources else sources[0] if sources else ""
     return [rss for rss in recording.columns(process, source).get("rss_bytes", ()) if rss]
-
-

@@ -107,14 +107,14 @@ class _TorchFinder:
         self._imported_ns = time.monotonic_ns()
         self._is_started = False
 
-    def say_when_imported(self, directory):
+    def say_when(self, directory):
+        """Runs at exit: when the imports were over, and that clean-up begins now."""
         now = time.monotonic_ns()
-        wall_ns = time.time_ns() - (now - self._imported_ns)
+        wall_ns = time.time_ns()
         process = _name_self()
-        line = (
-            '{"type":"mark","at":{"wall_ns":%d,"mono_ns":%d},"process":"%s","what":"imported"}\n'
-            % (wall_ns, self._imported_ns, process)
-        )
+        mark = '{"type":"mark","at":{"wall_ns":%d,"mono_ns":%d},"process":"%s","what":"%s"}\n'
+        imported = (wall_ns - (now - self._imported_ns), self._imported_ns, process, "imported")
+        line = mark % imported + mark % (wall_ns, now, process, "exiting")
         _append(directory, process, line)
 
     def find_spec(self, name, path=None, target=None):
@@ -180,5 +180,5 @@ if _directory and sys.version_info >= (3, 8):
     os.register_at_fork(after_in_child=lambda: _quietly(_say_hello, _directory))
     _finder = _TorchFinder(_directory)
     sys.meta_path.insert(0, _finder)
-    atexit.register(_quietly, _finder.say_when_imported, _directory)
+    atexit.register(_quietly, _finder.say_when, _directory)
 _run_users_own()

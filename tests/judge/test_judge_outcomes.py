@@ -1,0 +1,192 @@
+"""Series in, the outcome a person would give out."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+from made import MIB, noise, saw, series
+
+from leakscope.judge import judge
+from leakscope.model import Outcome, Shape, Verdict
+
+N = 240
+AT = np.arange(N, dtype=float)
+BASE = 800 * MIB
+
+
+def outcome(values: np.ndarray, **more: object) -> Verdict:
+    return judge(series(BASE + values, **more))  # type: ignore[arg-type]
+
+
+def test_a_line_is_growth_with_its_rate():
+    verdict = outcome(0.1 * MIB * AT + noise(N))
+    assert verdict.outcome is Outcome.GROWING
+    assert verdict.shape is Shape.LINEAR
+    assert verdict.bytes_per_step.low < 0.1 * MIB < verdict.bytes_per_step.high
+    assert verdict.bytes_per_step.high < 0.13 * MIB
+    assert "per step" in verdict.because or "/step" in verdict.because
+    assert verdict.from_step >= N // 3
+    assert verdict.to_step == N - 1
+
+
+def test_the_judge_never_says_leak():
+    assert outcome(1.0 * MIB * AT).outcome is Outcome.GROWING
+
+
+@pytest.mark.parametrize("start", [0.2, 0.3, 0.4])
+def test_growth_that_starts_late_is_found(start: float):
+    verdict = outcome(0.15 * MIB * np.maximum(0, AT - start * N) + noise(N))
+    assert verdict.outcome is Outcome.GROWING
+
+
+def test_growth_under_a_warm_up_is_found():
+    verdict = outcome(0.15 * MIB * AT + 200 * MIB * (1 - np.exp(-AT / 12)) + noise(N))
+    assert verdict.outcome is Outcome.GROWING
+    assert verdict.bytes_per_step.low < 0.15 * MIB < verdict.bytes_per_step.high
+
+
+def test_growth_under_jumps_larger_than_all_of_it_is_found():
+    jumps = 70 * MIB * (AT > 30) + 90 * MIB * (AT > 110) + 40 * MIB * (AT > 180)
+    verdict = outcome(0.15 * MIB * AT + jumps + noise(N))
+    assert verdict.outcome is Outcome.GROWING
+    assert verdict.bytes_per_step.high < 0.4 * MIB
+
+
+def test_growth_in_chunks_is_a_staircase():
+    verdict = outcome(4 * MIB * np.floor(AT / 30), is_exact=True)
+    assert verdict.outcome is Outcome.GROWING
+    assert verdict.shape is Shape.STAIRCASE
+    assert verdict.size_bytes == pytest.approx(4 * MIB)
+    assert verdict.steps_at[:3] == (30.0, 60.0, 90.0)
+
+
+def test_growth_under_a_saw_tooth_is_found_at_the_floors():
+    teeth, floors = saw(N, 12, 80 * MIB)
+    verdict = outcome(0.15 * MIB * AT + teeth + noise(N), floors=floors)
+    assert verdict.outcome is Outcome.GROWING
+    assert "full collections" in verdict.because
+
+
+def test_a_saw_tooth_with_flat_floors_is_steady():
+    teeth, floors = saw(N, 12, 80 * MIB)
+    verdict = outcome(teeth + noise(N), floors=floors)
+    assert verdict.outcome is Outcome.STEADY
+    assert verdict.shape is Shape.SAW_TOOTH
+    assert verdict.period_steps == 12
+
+
+def test_growth_between_evaluations_is_found():
+    evaluation = 300 * MIB * ((AT % 25) < 5)
+    verdict = outcome(0.15 * MIB * AT + evaluation + noise(N))
+    assert verdict.outcome is Outcome.GROWING
+
+
+def test_spikes_are_periodic():
+    verdict = outcome(300 * MIB * (AT % 25 == 3) + noise(N))
+    assert verdict.outcome is Outcome.STEADY
+    assert verdict.shape is Shape.PERIODIC
+    assert verdict.period_steps == 25
+    assert verdict.size_bytes == pytest.approx(300 * MIB, rel=0.1)
+
+
+def test_one_step_is_a_step():
+    verdict = outcome(50 * MIB * (AT > 150) + noise(N))
+    assert verdict.outcome is Outcome.STEADY
+    assert verdict.shape is Shape.STEP
+    assert verdict.steps_at == (151.0,)
+    assert verdict.size_bytes == pytest.approx(50 * MIB, rel=0.1)
+
+
+def test_a_high_water_mark_is_steady():
+    sizes = np.random.default_rng(3).lognormal(0, 0.5, N) * 40 * MIB
+    verdict = outcome(np.maximum.accumulate(sizes) + noise(N, sd=0.1 * MIB))
+    assert verdict.outcome is Outcome.STEADY
+    assert verdict.shape in (Shape.HIGH_WATER, Shape.STEP)
+
+
+def test_a_warm_up_that_settled_is_steady():
+    verdict = outcome(200 * MIB * (1 - np.exp(-AT / 15)) + noise(N))
+    assert verdict.outcome is Outcome.STEADY
+    assert verdict.shape is Shape.WARM_UP
+
+
+def test_a_cache_that_is_full_is_filling():
+    verdict = outcome(200 * MIB * np.minimum(1, AT / 100) + noise(N))
+    assert verdict.outcome is Outcome.STEADY
+    assert verdict.shape is Shape.FILLING
+
+
+def test_a_curve_that_is_still_bending_is_unknown():
+    verdict = outcome(200 * MIB * (1 - np.exp(-AT / 90)) + noise(N, sd=0.1 * MIB))
+    assert verdict.outcome is Outcome.UNKNOWN
+    assert "slowing" in verdict.because
+
+
+def test_a_later_plateau_takes_the_verdict_back():
+    filling = 200 * MIB * np.minimum(1, AT / 120) + noise(N)
+    assert judge(series(filling[:110])).outcome is Outcome.GROWING
+    assert judge(series(filling)).outcome is not Outcome.GROWING
+
+
+def test_a_flat_series_names_the_smallest_leak_it_would_have_shown():
+    flat = noise(N)
+    verdict = judge(series(BASE + flat))
+    assert verdict.outcome is Outcome.STEADY
+    assert verdict.shape is Shape.FLAT
+    seen = verdict.smallest_visible_bytes_per_step
+    assert 0 < seen < 0.2 * MIB
+    assert judge(series(BASE + flat + 1.1 * seen * AT)).outcome is Outcome.GROWING
+
+
+def test_growth_that_does_not_matter_is_steady():
+    values = BASE + 0.1 * MIB * AT + noise(N)
+    verdict = judge(series(values), smallest_that_matters=MIB)
+    assert verdict.outcome is Outcome.STEADY
+    assert "does not matter" in verdict.because
+    assert judge(series(values), smallest_that_matters=0.01 * MIB).outcome is Outcome.GROWING
+
+
+@pytest.mark.parametrize("n", range(8))
+def test_fewer_than_eight_values_are_unknown(n: int):
+    verdict = judge(series(MIB * np.arange(n)))
+    assert verdict.outcome is Outcome.UNKNOWN
+    assert "60 steps" in verdict.because
+
+
+def test_an_exact_counter_needs_three_and_eight_values():
+    assert judge(series(100 + 4096 * np.arange(11), is_exact=True)).outcome is Outcome.GROWING
+    unequal = np.cumsum(np.random.default_rng(1).uniform(1, 40, 11))
+    assert judge(series(unequal, is_exact=True)).outcome is Outcome.GROWING
+
+
+def test_twelve_noisy_values_of_a_clean_line_are_enough():
+    values = BASE + 5 * MIB * np.arange(12) + noise(12, sd=0.2 * MIB)
+    steps = np.arange(12) * 7.3
+    verdict = judge(series(values, steps=steps, resolution=4096))
+    assert verdict.outcome is Outcome.GROWING
+    assert verdict.bytes_per_step.value == pytest.approx(5 * MIB / 7.3, rel=0.1)
+
+
+def test_rates_use_the_real_positions():
+    steps = np.cumsum(np.random.default_rng(5).uniform(0.2, 6, N))
+    verdict = judge(series(BASE + 0.1 * MIB * steps + noise(N), steps=steps))
+    assert verdict.outcome is Outcome.GROWING
+    assert verdict.bytes_per_step.low < 0.1 * MIB < verdict.bytes_per_step.high
+
+
+def test_values_that_are_no_numbers_are_left_out():
+    values = BASE + 0.1 * MIB * AT + noise(N)
+    values[[3, 50, 120]] = np.nan
+    assert judge(series(values)).outcome is Outcome.GROWING
+
+
+def test_a_million_values_take_a_moment():
+    n = 1_000_000
+    long = series(BASE + 1000.0 * np.arange(n) + np.random.default_rng(0).normal(0, MIB, n))
+    began = time.perf_counter()
+    verdict = judge(long)
+    assert time.perf_counter() - began < 3.0  # 0.1 s measured on two shared cores
+    assert verdict.outcome is Outcome.GROWING
+    assert verdict.bytes_per_step.value == pytest.approx(1000, rel=0.01)

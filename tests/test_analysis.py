@@ -1,0 +1,239 @@
+"""Recordings in, reports out: what is said of runs whose truth is known."""
+
+from __future__ import annotations
+
+import pathlib
+
+import pytest
+
+from leakscope.analysis import analyse
+from leakscope.model import Outcome, Report, Shape, Verdict
+from make import (
+    GIB,
+    KIB,
+    MIB,
+    Maker,
+    flat,
+    line,
+    recording,
+    rising_until,
+    step_up,
+    wobble,
+)
+
+
+def verdict_of(report: Report, metric: str, process: str = "main") -> Verdict:
+    for verdict in report.verdicts:
+        if verdict.series.metric == metric and verdict.series.process == process:
+            return verdict
+    raise AssertionError(f"no verdict on {metric} of {process}")
+
+
+def test_a_flat_run_is_steady_and_says_what_it_could_have_seen(tmp_path: pathlib.Path) -> None:
+    made = recording(tmp_path).steps(200, in_use=wobble(flat(), 2 * KIB), rss=flat())
+    report = analyse(made.ended(200).done())
+    assert report.verdict is Outcome.STEADY
+    live = verdict_of(report, "heap.in_use_bytes")
+    assert 0 < live.smallest_visible_bytes_per_step < 5 * KIB
+    assert report.forecast is None
+    assert report.unexplained == {}
+    assert report.steps == 200
+    assert report.steps_from == "optimizer"
+
+
+def test_a_line_grows_at_its_rate_and_the_limit_is_foretold(tmp_path: pathlib.Path) -> None:
+    made = recording(tmp_path).steps(200, in_use=line(64 * KIB), rss=line(64 * KIB, 300 * MIB))
+    made.machine(range(0, 200, 10), cgroup_use_bytes=line(64 * KIB, 4 * GIB))
+    report = analyse(made.ended(200).done())
+    assert report.verdict is Outcome.GROWING
+    live = verdict_of(report, "heap.in_use_bytes")
+    assert live.shape is Shape.LINEAR
+    assert live.bytes_per_step.low <= 64 * KIB <= live.bytes_per_step.high
+    assert report.forecast is not None
+    # 12 GiB are left, at 64 KiB a step.
+    assert report.forecast.steps_left.value == pytest.approx(12 * GIB / (64 * KIB), rel=0.05)
+    assert report.forecast.at_step == pytest.approx(200 + 12 * GIB / (64 * KIB), rel=0.05)
+    assert report.unexplained["heap.in_use_bytes main"] == live.bytes_per_step.value
+
+
+def test_one_step_up_is_not_growth(tmp_path: pathlib.Path) -> None:
+    made = recording(tmp_path).steps(200, in_use=step_up(80, 50 * MIB), rss=flat(300 * MIB))
+    report = analyse(made.ended(200).done())
+    assert report.verdict is Outcome.STEADY
+    assert verdict_of(report, "heap.in_use_bytes").shape is Shape.STEP
+
+
+def test_a_cache_that_is_full_is_steady(tmp_path: pathlib.Path) -> None:
+    made = recording(tmp_path).steps(300, in_use=rising_until(120, 100 * KIB), rss=flat(300 * MIB))
+    report = analyse(made.ended(300).done())
+    assert report.verdict is Outcome.STEADY
+
+
+def test_resident_growth_without_live_growth_is_the_allocators(tmp_path: pathlib.Path) -> None:
+    made = recording(tmp_path).steps(
+        300,
+        in_use=flat(),
+        held=line(200 * KIB, 10 * MIB),
+        rss=line(200 * KIB, 300 * MIB),
+        blocks=flat(500_000),
+    )
+    report = analyse(made.ended(300).done())
+    assert report.verdict is Outcome.GROWING
+    assert verdict_of(report, "process.rss_bytes").shape is Shape.FRAGMENTATION
+    assert "allocator" in report.because
+
+
+def test_live_and_held_growth_are_told_apart(tmp_path: pathlib.Path) -> None:
+    made = recording(tmp_path).steps(
+        300, in_use=line(16 * KIB), held=line(160 * KIB), rss=line(177 * KIB, 300 * MIB)
+    )
+    report = analyse(made.ended(300).done())
+    note = next(note for note in report.notes if note.startswith("Live memory grows"))
+    assert "16" in note
+    assert "177 KiB" in note
+
+
+def test_growth_below_what_matters_is_steady(tmp_path: pathlib.Path) -> None:
+    """A list of losses kept as floats: 32 bytes a step."""
+    made = recording(tmp_path).steps(400, in_use=line(32), rss=flat(300 * MIB))
+    report = analyse(made.ended(400).done())
+    assert report.verdict is Outcome.STEADY
+
+
+def test_blocks_that_rise_without_a_collection_are_not_called_growth(
+    tmp_path: pathlib.Path,
+) -> None:
+    """PyTorch drops a small cycle a step; only a full collection tells it from what is kept."""
+    made = recording(tmp_path, step_ns=1_000_000)
+    made.steps(400, in_use=flat(), blocks=line(10, 500_000), rss=flat(300 * MIB))
+    assert analyse(made.ended(400).done()).verdict is Outcome.STEADY
+
+
+def test_blocks_that_survive_collections_are_growth(tmp_path: pathlib.Path) -> None:
+    made = recording(tmp_path, step_ns=1_000_000)
+    made.steps(
+        400, in_use=flat(), blocks=line(10, 500_000), rss=flat(300 * MIB), collections_every=20
+    )
+    report = analyse(made.ended(400).done())
+    assert report.verdict is Outcome.GROWING
+    assert "blocks" in report.because
+
+
+def test_growth_of_workers_adds_up_on_the_steps_of_the_run(tmp_path: pathlib.Path) -> None:
+    made = recording(tmp_path).steps(200, in_use=flat(), rss=flat(300 * MIB))
+    for number in (0, 1):
+        pid = 10 + number
+        made.process(pid, kind="worker", parent=1, name=f"worker {number}")
+        made.steps(200, pid=pid, source="fetch", every=2, in_use=line(32 * KIB), rss=flat())
+    report = analyse(made.ended(200).done())
+    assert report.verdict is Outcome.GROWING
+    tree = verdict_of(report, "tree.growth_bytes", "all")
+    assert tree.bytes_per_step.value == pytest.approx(64 * KIB, rel=0.1)
+    assert "worker 0" in tree.because
+    assert "worker 1" in tree.because
+
+
+def test_private_pages_of_a_worker_that_grow_alone_are_copies(tmp_path: pathlib.Path) -> None:
+    made = recording(tmp_path).steps(200, source="dataloader", in_use=flat(), rss=flat())
+    made.process(10, kind="worker", parent=1, name="worker 0")
+    made.steps(200, pid=10, source="fetch", in_use=flat(), rss=flat())
+    for step in range(1, 200, 9):
+        made.sample(step, pid=10, uss_bytes=50 * MIB + 300 * KIB * step)
+    report = analyse(made.ended(200).done())
+    assert report.verdict is Outcome.GROWING
+    assert verdict_of(report, "process.uss_bytes", "worker 0").shape is Shape.COPY_ON_WRITE
+
+
+def test_without_steps_the_clock_counts_from_the_end_of_the_imports(
+    tmp_path: pathlib.Path,
+) -> None:
+    made = Maker(tmp_path).process()
+    made.resident([i / 2 for i in range(400)], rising_until(100, 1 * MIB))
+    made.mark("imported", 100).mark("exiting", 180)
+    report = analyse(made.ended(200).done())
+    assert report.steps_from == "time"
+    assert report.verdict is Outcome.STEADY, "the growth was the imports"
+    assert any("tick" in note for note in report.notes)
+
+
+def test_a_kill_is_told_with_the_step_and_how_full_memory_was(tmp_path: pathlib.Path) -> None:
+    made = recording(tmp_path, limit_bytes=GIB)
+    made.steps(412, in_use=line(1 * MIB), rss=line(1 * MIB, 200 * MIB))
+    made.machine(
+        range(0, 413, 4),
+        cgroup_use_bytes=lambda step: GIB * (0.5 + 0.49 * step / 412),
+        oom_kills_count=lambda step: 1.0 if step >= 412 else 0.0,
+    )
+    report = analyse(made.ended(413, signal=9).done())
+    assert report.ending.signal == 9
+    assert "step 412" in report.ending.says
+    assert "99 %" in report.ending.says
+    assert "OOM" in report.ending.says
+
+
+def test_an_early_end_is_unknown_and_says_what_would_settle_it(tmp_path: pathlib.Path) -> None:
+    report = analyse(recording(tmp_path).steps(5, in_use=flat(), rss=flat()).ended(5).done())
+    assert report.verdict is Outcome.UNKNOWN
+    assert "run" in report.because
+
+
+def test_an_empty_recording_is_unknown(tmp_path: pathlib.Path) -> None:
+    report = analyse(recording(tmp_path).done())
+    assert report.verdict is Outcome.UNKNOWN
+    assert report.steps == 0
+
+
+def test_the_first_optimizer_step_and_its_state_are_told(tmp_path: pathlib.Path) -> None:
+    made = recording(tmp_path).steps(
+        200, first=0, in_use=step_up(1, 40 * MIB), rss=step_up(1, 40 * MIB, 300 * MIB)
+    )
+    made.roles(4, parameter=20 * MIB, gradient=20 * MIB, optimizer_state=40 * MIB)
+    report = analyse(made.ended(200).done())
+    assert report.verdict is Outcome.STEADY
+    note = next(note for note in report.notes if "optimizer step" in note)
+    assert "40 MiB" in note
+    assert "2.0 times the parameters" in note
+
+
+def test_saves_are_told_with_their_period_and_size(tmp_path: pathlib.Path) -> None:
+    made = recording(tmp_path).steps(200, in_use=flat(), rss=flat(300 * MIB))
+    for step in range(20, 201, 20):
+        made.mark("save", step + 0.4, in_use_bytes=160 * MIB)
+        made.mark("save", step + 0.6, in_use_bytes=160 * MIB)
+    report = analyse(made.ended(200).done())
+    note = next(note for note in report.notes if "checkpoint" in note)
+    assert "10 checkpoints" in note
+    assert "60 MiB" in note
+    assert "not a leak" in note
+
+
+def test_the_parts_of_the_peak_add_up(tmp_path: pathlib.Path) -> None:
+    made = recording(tmp_path).steps(
+        100, in_use=flat(120 * MIB), held=flat(10 * MIB), rss=flat(300 * MIB)
+    )
+    made.resident(range(0, 100, 3), step_up(50, 40 * MIB, 300 * MIB))
+    made.roles(4, parameter=20 * MIB, gradient=20 * MIB, optimizer_state=40 * MIB)
+    peak = analyse(made.ended(100).done()).peak
+    assert peak is not None
+    assert peak.total_bytes == 340 * MIB
+    assert sum(peak.parts.values()) == peak.total_bytes
+    assert peak.parts["transient, within a step"] == 40 * MIB
+    assert peak.parts["optimizer state"] == 40 * MIB
+
+
+def test_processes_keep_their_names_apart(tmp_path: pathlib.Path) -> None:
+    made = Maker(tmp_path).process(command=("torchrun", "x.py"))
+    for rank in (0, 1):
+        made.process(10 + rank, kind="child", parent=1, RANK=str(rank))
+        made.process(20 + rank, kind="worker", parent=10 + rank, name="worker 0", RANK=str(rank))
+    names = {summary.name for summary in analyse(made.ended(1).done()).processes}
+    assert names == {"main", "rank 0", "rank 1", "rank 0 worker 0", "rank 1 worker 0"}
+
+
+def test_what_was_not_seen_is_said_once(tmp_path: pathlib.Path) -> None:
+    made = recording(tmp_path).steps(60, in_use=flat(), rss=flat())
+    made.gap("smaps", "permission denied").gap("smaps", "permission denied")
+    made.process(5, kind="child", parent=1, followed=False)
+    spots = analyse(made.ended(60).done()).blind_spots
+    assert [spot.what for spot in spots].count("smaps") == 1
+    assert any("process 5" in spot.what for spot in spots)
