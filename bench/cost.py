@@ -83,11 +83,11 @@ def own_memory(steps: int) -> dict[str, float]:
     plain = [[int(word) for word in line.split()] for line in bare.stdout.splitlines()]
     return {
         "steps": steps,
-        "in_use_growth_bytes": rows[-1][2] - rows[0][2],
-        "blocks_growth": rows[-1][3] - rows[0][3],
-        "rss_growth_bytes": rows[-1][1] - rows[0][1],
-        "rss_above_bare_bytes": rows[-1][1] - plain[-1][1],
-        "written_bytes": written,
+        "in_use": rows[-1][2] - rows[0][2],
+        "blocks": rows[-1][3] - rows[0][3],
+        "rss": rows[-1][1] - rows[0][1],
+        "rss_above": rows[-1][1] - plain[-1][1],
+        "written": written,
     }
 
 
@@ -148,20 +148,19 @@ def main() -> None:
     if options.steps:
         memory = own_memory(options.steps)
         added, noise = start_up(15)
-        lines += [
-            "",
-            "## leakscope's own memory and disk",
-            "",
-            "| what | measured |",
-            "|---|---|",
-            f"| steps | {memory['steps']:,} |",
-            f"| bytes in use, growth from a tenth of the steps to the end | {memory['in_use_growth_bytes']:,} |",
-            f"| Python blocks, growth over the same | {memory['blocks_growth']:,} |",
-            f"| RSS, growth over the same | {memory['rss_growth_bytes'] / 2**20:.2f} MiB |",
-            f"| RSS above the same program without leakscope run | {memory['rss_above_bare_bytes'] / 2**20:.1f} MiB |",
-            f"| recording, per 100,000 steps | {memory['written_bytes'] / memory['steps'] * 1e5 / 1e6:.2f} MB |",
-            f"| CPU added at start to a Python without torch (noise {noise * 1e3:.1f} ms) | {added * 1e3:.1f} ms |",
-        ]
+        rows = {
+            "steps": f"{memory['steps']:,}",
+            "bytes in use, from a tenth of the steps to the end": f"{memory['in_use']:+,}",
+            "Python blocks, over the same": f"{memory['blocks']:+,}",
+            "RSS, over the same": f"{memory['rss'] / 2**20:+.2f} MiB",
+            "RSS above the program without leakscope": f"{memory['rss_above'] / 2**20:.1f} MiB",
+            "recording, per 100,000 steps": f"{memory['written'] / memory['steps'] / 10:.2f} MB",
+            f"CPU at the start of a Python without torch (noise {noise * 1e3:.1f} ms)": (
+                f"{added * 1e3:+.1f} ms"
+            ),
+        }
+        lines += ["", "## leakscope's own memory and disk", "", "| what | measured |", "|---|---|"]
+        lines += [f"| {what} | {value} |" for what, value in rows.items()]
     document = "\n".join(lines) + "\n"
     print(document)
     if options.markdown:

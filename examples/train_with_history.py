@@ -33,9 +33,8 @@ def train():
         optimizer.step()
         history.append(penalty)
         if step % 100 == 0:
-            print(
-                f"step {step:4d}  loss {loss.item():.4f}  mean penalty {sum(p.item() for p in history) / step:.4f}"
-            )
+            mean = sum(p.item() for p in history) / step
+            print(f"step {step:4d}  loss {loss.item():.4f}  mean penalty {mean:.4f}")
 
 
 if __name__ == "__main__":
