@@ -10,6 +10,8 @@ from __future__ import annotations
 import pathlib
 from collections.abc import Callable, Sequence
 
+import msgspec
+
 from leakscope.model import (
     FORMAT_VERSION,
     Census,
@@ -160,7 +162,7 @@ class Maker:
         return self
 
     def mark(self, what: str, step: float, *, pid: int = 1, **values: int) -> Maker:
-        moment = self.at(step)
+        moment = msgspec.structs.replace(self.at(step), step=int(step))
         self._writer(pid).append(Mark(moment, _name(pid), what, values=values))
         return self
 

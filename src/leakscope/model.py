@@ -31,7 +31,7 @@ class _Written(_Noun, frozen=True, gc=False, omit_defaults=True):
 # ── what is recorded ─────────────────────────────────────────────────────────
 
 
-class Machine(_Noun):
+class Machine(_Noun, frozen=True):
     """Where the run happened, as far as it could be read."""
 
     host: str
@@ -49,7 +49,7 @@ class Machine(_Noun):
     accelerators: tuple[str, ...] = ()
 
 
-class Run(_Noun):
+class Run(_Noun, frozen=True):
     """The header of a recording: one per run, in `run.json`."""
 
     id: str
@@ -64,14 +64,14 @@ class Run(_Noun):
     settings: dict[str, str] = {}
 
 
-class Moment(_Written):
+class Moment(_Written, frozen=True):
     wall_ns: int
     mono_ns: int
     step: int | None = None
     phase: str | None = None
 
 
-class ProcessStart(_Written, tag="process"):
+class ProcessStart(_Written, frozen=True, tag="process"):
     """First record of a process's own file, or the supervisor's first sight of it."""
 
     process: str
@@ -89,7 +89,7 @@ class ProcessStart(_Written, tag="process"):
     """RANK, LOCAL_RANK, WORLD_SIZE … where they are set."""
 
 
-class Pulses(_Written, tag="pulses"):
+class Pulses(_Written, frozen=True, tag="pulses"):
     """A block of steps: one column per counter, one row per step, delta-coded.
 
     `columns[name][0]` is a value, each later entry the difference to the last
@@ -104,7 +104,7 @@ class Pulses(_Written, tag="pulses"):
     """What taking and writing the rows up to this block cost the program."""
 
 
-class Sample(_Written, tag="sample"):
+class Sample(_Written, frozen=True, tag="sample"):
     """Values read at one moment by one probe."""
 
     at: Moment
@@ -114,7 +114,7 @@ class Sample(_Written, tag="sample"):
     gaps: dict[str, str] = {}
 
 
-class Mark(_Written, tag="mark"):
+class Mark(_Written, frozen=True, tag="mark"):
     """Something that happened: a save, an evaluation, a full collection."""
 
     at: Moment
@@ -125,21 +125,21 @@ class Mark(_Written, tag="mark"):
     text: str | None = None
 
 
-class Tally(_Written):
+class Tally(_Written, frozen=True):
     kind: str
     role: str
     count: int
     bytes: int
 
 
-class Census(_Written, tag="census"):
+class Census(_Written, frozen=True, tag="census"):
     at: Moment
     process: str
     probe: str
     tallies: tuple[Tally, ...]
 
 
-class Gap(_Written, tag="gap"):
+class Gap(_Written, frozen=True, tag="gap"):
     """Something that could not be observed, and why."""
 
     what: str
@@ -147,7 +147,7 @@ class Gap(_Written, tag="gap"):
     process: str | None = None
 
 
-class ProcessEnd(_Written, tag="end"):
+class ProcessEnd(_Written, frozen=True, tag="end"):
     at: Moment
     process: str
     exit_code: int | None = None
@@ -184,14 +184,14 @@ class Shape(StrEnum):
     UNCLEAR = "unclear"
 
 
-class SeriesKey(_Noun):
+class SeriesKey(_Noun, frozen=True):
     metric: str
     """Dotted, unit last: `heap.in_use_bytes`, `process.rss_bytes`."""
     process: str
     device: str | None = None
 
 
-class Series(_Noun):
+class Series(_Noun, frozen=True):
     """One counter over the steps of a run."""
 
     key: SeriesKey
@@ -208,13 +208,13 @@ class Series(_Noun):
     """Smallest change the counter can show (a page for RSS)."""
 
 
-class Rate(_Noun):
+class Rate(_Noun, frozen=True):
     value: float
     low: float
     high: float
 
 
-class Verdict(_Noun):
+class Verdict(_Noun, frozen=True):
     series: SeriesKey
     outcome: Outcome
     shape: Shape
@@ -235,19 +235,19 @@ class Verdict(_Noun):
     """Size of the one-time rise, the spike or the saw-tooth, where the shape has one."""
 
 
-class Site(_Noun):
+class Site(_Noun, frozen=True):
     file: str
     line: int
     function: str | None = None
     source: str | None = None
 
 
-class Fix(_Noun):
+class Fix(_Noun, frozen=True):
     text: str
     diff: str | None = None
 
 
-class Finding(_Noun):
+class Finding(_Noun, frozen=True):
     rule: str
     name: str
     blame: str
@@ -264,7 +264,7 @@ class Finding(_Noun):
     processes: tuple[str, ...] = ()
 
 
-class Forecast(_Noun):
+class Forecast(_Noun, frozen=True):
     """When the limit is reached if growth goes on as judged."""
 
     limit_bytes: int
@@ -278,7 +278,7 @@ class Forecast(_Noun):
     says: str
 
 
-class Peak(_Noun):
+class Peak(_Noun, frozen=True):
     """The highest point of the run and what it was made of."""
 
     total_bytes: int
@@ -289,7 +289,7 @@ class Peak(_Noun):
     says: str
 
 
-class ProcessSummary(_Noun):
+class ProcessSummary(_Noun, frozen=True):
     process: str
     kind: str
     name: str
@@ -308,7 +308,7 @@ class ProcessSummary(_Noun):
     """False: seen from outside only (python -I, another language …)."""
 
 
-class Ending(_Noun):
+class Ending(_Noun, frozen=True):
     """How the program ended."""
 
     exit_code: int | None
@@ -316,7 +316,7 @@ class Ending(_Noun):
     says: str
 
 
-class Cost(_Noun):
+class Cost(_Noun, frozen=True):
     """What watching cost, measured during this run."""
 
     agent_seconds: float
@@ -326,7 +326,7 @@ class Cost(_Noun):
     recording_bytes: int
 
 
-class Report(_Noun):
+class Report(_Noun, frozen=True):
     schema: int
     run: str
     command: tuple[str, ...]

@@ -1,5 +1,7 @@
 """Compiles a model in each way and prints what the compiler did."""
 
+import logging
+
 import torch
 import torch._dynamo
 from torch import nn
@@ -50,3 +52,27 @@ for way in (whole, in_place, in_function, broken):
         name: dict(counters[name]) for name in ("stats", "frames", "graph_break", "unimplemented")
     }
     print(way.__name__, set(results), told)
+
+
+def train():
+    """An optimizer whose step is compiled: hooks break its graph, and must change nothing else."""
+    torch._dynamo.reset()
+    counters.clear()
+    torch.manual_seed(0)
+    model = Block()
+    optimizer = torch.optim.Adam(model.parameters(), lr=torch.tensor(0.01))
+
+    @torch.compile(backend="eager")
+    def step(x):
+        optimizer.zero_grad()
+        loss = model(x).sum()
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    losses = [step(torch.ones(2, 4) * number).item().hex() for number in range(20)]
+    print("train", losses, dict(counters["stats"]))
+
+
+logging.disable(logging.WARNING)  # torch's own, which names the process and the time
+train()

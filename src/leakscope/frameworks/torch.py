@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from types import CodeType, FrameType
 from typing import Any, Protocol
 from weakref import WeakKeyDictionary, WeakSet
@@ -90,7 +91,7 @@ class TorchAdapter:
 
     def _hook_optimizers(self) -> None:
         optimizer = sys.modules["torch.optim.optimizer"]  # torch.optim deletes the name
-        before = self._guard(self._before_first_step, "optimizer steps")
+        before = _untraced(self._guard(self._before_first_step, "optimizer steps"))
         self._before = optimizer.register_optimizer_step_pre_hook(before)
         self._on_tally = self._guard(self._take_tally, "optimizer state")
         after = self._make_step_hook(self._guard(self._look_at_step, "optimizer steps"))
@@ -109,7 +110,7 @@ class TorchAdapter:
             if counter.left <= 0:
                 look(optimizer)
 
-        return after_step
+        return _untraced(after_step)
 
     def _look_at_step(self, optimizer: Any) -> None:
         counter = self._agent.counters["optimizer"]
@@ -269,12 +270,24 @@ class TorchAdapter:
 def _hide_from_dynamo() -> None:
     """Keep torch.compile out of our functions: it would compile them as if they were the program's,
     and warn about them on its stderr. Sets a flag of the code objects; imports no dynamo."""
+    for function in (guarded(print, "", print), Tap.__get__, Tap.__set__, Tap.__delete__):
+        _skip_frames(function)
+    _skip_frames(CallTap.__get__)
+
+
+def _skip_frames(function: Any) -> None:
     dynamo = sys.modules["torch._C._dynamo.eval_frame"]
     skip = dynamo._FrameAction.SKIP
-    never = dynamo._FrameExecStrategy(skip, skip)
-    ours = (guarded(print, "", print), Tap.__get__, Tap.__set__, Tap.__delete__, CallTap.__get__)
-    for function in ours:
-        dynamo.set_code_exec_strategy(function.__code__, never)
+    dynamo.set_code_exec_strategy(function.__code__, dynamo._FrameExecStrategy(skip, skip))
+
+
+def _untraced(hook: Callable[..., None]) -> Callable[..., None]:
+    """What `torch.compiler.disable` does, without importing it: a compiled optimizer step calls
+    the hook instead of compiling it."""
+    hook.__dict__["_torchdynamo_disable"] = True
+    with suppress(AttributeError, KeyError):  # an older torch: said by `_hide_from_dynamo`
+        _skip_frames(hook)
+    return hook
 
 
 def _tally(optimizer: Any) -> dict[str, tuple[int, int]]:

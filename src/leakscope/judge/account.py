@@ -20,8 +20,20 @@ _BLOCK_BYTES = Rate(71.0, 32.0, 512.0)
 """Bytes of a Python block: between pymalloc's smallest useful and its largest class; 71 is what
 mixed lists, dicts and strings came to (7.2 KB for 102 blocks a step, measured by RSS)."""
 
-_SMALLEST_BY_PAGES = 1024.0
-_SMALLEST_TOTAL = float(1 << 20)
+_SUBJECTS = {
+    IN_USE: "Memory in use",
+    HELD: "Freed memory that the allocator holds",
+    BLOCKS: "The number of Python's memory blocks",
+    RSS: "Resident memory",
+    USS: "Private memory",
+}
+
+_ALWAYS_MATTERS = 1024.0
+"""Bytes per step from which growth is growth however short the run."""
+_SMALLEST_TOTAL = float(256 << 10)
+"""Slower growth must have come to so much: logs, rings and pools of the libraries fill up by some
+50 KiB in the first hundred steps (measured: torch.distributed, Lightning) and stop."""
+_SMALLEST_TOTAL_BY_PAGES = float(1 << 20)
 """Resident memory moves by a few hundred KiB in programs that keep nothing (pools, stacks, page
 tables of the C library): by itself it must grow by a MiB before it is called growth."""
 
@@ -49,13 +61,9 @@ def account_for(
     for metric, one in series.items():
         if metric == USS and not is_child:
             continue  # private against shared pages is a question about forked children
-        smallest = smallest_that_matters
-        if metric == BLOCKS:
-            smallest /= _BLOCK_BYTES.value
-        elif not one.is_exact:
-            span = one.steps[-1] - one.steps[0]
-            smallest = max(smallest, _SMALLEST_BY_PAGES, _SMALLEST_TOTAL / max(span, 1.0))
-        judged[metric] = _settle(judge(one, smallest_that_matters=smallest), smallest)
+        smallest = _smallest_for(one, smallest_that_matters)
+        verdict = _settle(judge(one, smallest_that_matters=smallest), smallest)
+        judged[metric] = replace(verdict, because=_name_subject(verdict.because, metric))
     if BLOCKS in judged:
         blocks = _in_bytes(judged[BLOCKS], judged.get(IN_USE), judged.get(RSS))
         judged[BLOCKS] = _without_garbage(blocks, series[BLOCKS])
@@ -72,6 +80,21 @@ def account_for(
         answer = _answer_from_outside(usable or judged, is_child=is_child)
     rest = tuple(v for v in judged.values() if v.series.metric != answer.series.metric)
     return Account(process, answer, (answer, *rest))
+
+
+def _name_subject(because: str, metric: str) -> str:
+    """The judge knows numbers only and says "it"; here it gets its name."""
+    subject = _SUBJECTS.get(metric)
+    return f"{subject} {because[3:]}" if subject and because.startswith("It ") else because
+
+
+def _smallest_for(series: Series, smallest_that_matters: float) -> float:
+    """What matters, in the unit of this series and for its length."""
+    span = max(series.steps[-1] - series.steps[0], 1.0)
+    if not series.is_exact:
+        return max(smallest_that_matters, _ALWAYS_MATTERS, _SMALLEST_TOTAL_BY_PAGES / span)
+    smallest = max(smallest_that_matters, min(_ALWAYS_MATTERS, _SMALLEST_TOTAL / span))
+    return smallest / _BLOCK_BYTES.value if series.key.metric == BLOCKS else smallest
 
 
 def _answer_from_exact(judged: dict[str, Verdict], *, is_child: bool) -> Verdict:
@@ -95,7 +118,7 @@ def _answer_from_exact(judged: dict[str, Verdict], *, is_child: bool) -> Verdict
         live.outcome is Outcome.STEADY
         and blocks is not None
         and blocks.outcome is Outcome.UNKNOWN
-        and blocks.bytes_per_step.value >= _SMALLEST_BY_PAGES
+        and blocks.bytes_per_step.value >= _GARBAGE_AT_MOST
     ):
         return blocks
     return live

@@ -55,11 +55,14 @@ LATE_EXCESS = 1.8
 where a warm-up is part of the explanation at 1.8 at most, else it is still going on."""
 
 BACK_RATIO = 0.6
+BACK_RATIO_OF_TEETH = 0.25
+WHOLE_TOOTH = 0.8
 DROP_RATIO = 0.3
 LOW_RATIO = 0.12
 SINGLE_RISES = 3
-"""A saw-tooth: drops that undo 0.6 of the rise just before them (a buffer held in every
-other epoch undoes up to a half), several drops that together give back 0.3 of the claimed
+"""A saw-tooth: drops that undo 0.6 of the claimed rise (a buffer held in every other epoch
+undoes up to a half), or 0.25 of it if two of them are explained to 0.8 by the rise just
+before them, which the return of a buffer is not; several drops that together give back 0.3 of the claimed
 rise, or a low level that rises by less than 0.12 of it once its three largest single rises
 are left out."""
 
@@ -164,11 +167,13 @@ def _given_back(track: Track, ground: Ground, judged: Levels, found: Contest) ->
     """A rise between drops is no growth if the drops undo it."""
     drops = ground.lone_drops()
     claimed = found.slope * judged.span
-    since = float(judged.x[0])
     for x, y in ((track.x, track.y), (ground.x, ground.y)):
         # With and without spikes: they cut teeth into pieces too short to be undone.
-        teeth = teeth_of(x, y, ground.jump, since)
-        if sum(undone for _, undone in teeth) > BACK_RATIO * claimed:
+        teeth = teeth_of(x, y, ground.jump, float(track.x[0]))
+        whole = sum(tooth.undone > WHOLE_TOOTH * tooth.drop for tooth in teeth)
+        undone = sum(tooth.undone for tooth in teeth if tooth.at >= judged.x[0])
+        least = BACK_RATIO_OF_TEETH if whole >= 2 else BACK_RATIO
+        if undone > least * claimed:
             return Objection.GIVEN_BACK
     if not drops:
         return None

@@ -124,14 +124,24 @@ def ground_of(track: Track) -> Ground:
     )
 
 
-def teeth_of(x: Numbers, y: Numbers, jump: float, since: float) -> list[tuple[float, float]]:
-    """Drops that undo the rise just before them: where, and how much of it.
+@dataclass(frozen=True)
+class Tooth:
+    """A drop that undoes the rise just before it."""
+
+    at: float
+    drop: float
+    undone: float
+    """How much of the rise the drop gave back: never more than either."""
+
+
+def teeth_of(x: Numbers, y: Numbers, jump: float, from_step: float) -> list[Tooth]:
+    """The teeth from a step on.
 
     A drop can give back no more than the stretch before it gained, so the end of a spike
     or of an evaluation counts for nothing, and neither does a narrow dip.
     """
     width = len(y) * DIP_SHARE
-    first = int(np.searchsorted(x, since))
+    first = int(np.searchsorted(x, from_step))
     x, y = x[first:], y[first:]
     if len(y) < 3:
         return []
@@ -140,18 +150,20 @@ def teeth_of(x: Numbers, y: Numbers, jump: float, since: float) -> list[tuple[fl
     teeth = []
     for j in np.flatnonzero(sizes < float(sizes.min(initial=0.0)) / 10):
         drop, at = float(-sizes[j]), int(sharp[j])
-        # Small bursts on the way up do not end a tooth.
+        # Small bursts on the way up do not end a tooth, and are no part of its rise.
         like = np.abs(sizes) > drop / 4
         before, after = np.flatnonzero(like[:j]), np.flatnonzero(like[j + 1 :]) + j + 1
-        start = int(sharp[before[-1]]) if len(before) else 0
+        since = int(before[-1]) + 1 if len(before) else 0
+        start = int(sharp[since - 1]) if since else 0
         is_dip = (
             len(after) > 0
             and sharp[after[0]] - at <= width
             and sizes[after[0]] > (1 - PAIR_TOLERANCE) * drop
         )
-        undone = min(drop, float(y[at - 1] - y[start]))
+        rise = float(y[at - 1] - y[start] - sizes[since:j].sum())
+        undone = min(drop, rise)
         if undone > 0 and not is_dip:
-            teeth.append((float(x[at]), undone))
+            teeth.append(Tooth(float(x[at]), drop, undone))
     return teeth
 
 

@@ -55,12 +55,12 @@ def troughs_of(form: Form, drift: Drift) -> Numbers:
 def _saw_tooth(drift: Drift) -> Form | None:
     """Rises that were undone by drops."""
     teeth = teeth_of(drift.track.x, drift.track.y, drift.ground.jump, -np.inf)
-    largest = max((undone for _, undone in teeth), default=0.0)
-    teeth = [tooth for tooth in teeth if tooth[1] > largest / 4]
+    largest = max((tooth.undone for tooth in teeth), default=0.0)
+    teeth = [tooth for tooth in teeth if tooth.undone > largest / 4]
     if len(teeth) < 2:
         return None
-    at = [where for where, _ in teeth]
-    size = float(np.median([undone for _, undone in teeth]))
+    at = [tooth.at for tooth in teeth]
+    size = float(np.median([tooth.undone for tooth in teeth]))
     return Form(Shape.SAW_TOOTH, size, tuple(at), float(np.median(np.diff(at))))
 
 

@@ -95,29 +95,27 @@ def _first_optimizer_step(run: RunSeries) -> str | None:
 def _saves(run: RunSeries) -> str | None:
     """Checkpoints: how often, and what each takes for its time."""
     lead = _lead(run)
-    moments = [m for m in run.recording.marks if m.what == "save" and m.process == lead]
     series = run.series.get((IN_USE, lead))
-    # Each archive is touched when it is opened and when it is closed.
-    opened = [mark for mark in moments[::2] if "in_use_bytes" in mark.values]
-    if not opened or series is None:
+    # A checkpoint may be several files, and each is touched when opened and when closed.
+    highest: dict[int, int] = {}
+    for mark in run.recording.marks:
+        if mark.what == "save" and mark.process == lead and "in_use_bytes" in mark.values:
+            step = mark.at.step or 0
+            highest[step] = max(highest.get(step, 0), mark.values["in_use_bytes"])
+    if not highest or series is None:
         return None
-    steps = np.array([mark.at.step or 0 for mark in opened], dtype=np.float64)
-    if not steps.any():
-        steps = run.axis.at(np.array([mark.at.mono_ns for mark in opened], dtype=np.float64))
-    before = np.interp(steps, series.steps, series.values)
-    rises = np.array([mark.values["in_use_bytes"] for mark in opened]) - before
-    every = (
-        f", about every {text.count(float(np.median(np.diff(steps))))} steps"
-        if len(steps) > 2
-        else ""
-    )
-    rise = max(float(np.median(rises)), 0.0)
-    size = (
-        f" Live memory is {text.size(rise)} higher while one is written and comes back"
-        if rise > _WORTH_SAYING
-        else " Live memory does not change for it"
-    )
-    return f"{text.plural(len(opened), 'checkpoint')} saved{every}.{size}: a transient, not a leak."
+    steps = np.array(list(highest), dtype=np.float64)
+    standing = np.interp(steps, series.steps, series.values)
+    rise = float(np.median(np.array(list(highest.values())) - standing))
+    said = f"{text.plural(len(steps), 'checkpoint')} saved"
+    if len(steps) > 2:
+        said += f", about every {text.count(round(float(np.median(np.diff(steps)))))} steps"
+    if rise > _WORTH_SAYING:
+        return (
+            f"{said}. Live memory is {text.size(rise)} higher while one is written and comes back: "
+            "a transient, not a leak."
+        )
+    return f"{said}. Live memory is no higher while one is written."
 
 
 def _garbage(run: RunSeries, overall: Overall) -> str | None:

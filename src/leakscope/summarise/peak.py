@@ -60,7 +60,9 @@ def _highest(run: RunSeries, process: str) -> tuple[int, int | None]:
             if ns is not None and rss is not None and rss > best:
                 best, at = rss, ns
     end = run.recording.ends.get(process)
-    best = max(best, end.values.get("peak_rss_bytes", 0) if end else 0)
+    if end is not None and len(run.recording.starts) == 1:
+        # wait4 tells the largest of a process and its children.
+        best = max(best, end.values.get("peak_rss_bytes", 0))
     step = run.axis.at(np.array([at], dtype=np.float64))[0] if at is not None else None
     return best, max(int(step), 0) if step is not None else None
 

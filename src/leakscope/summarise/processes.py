@@ -49,7 +49,9 @@ def summarise_processes(
     for process, start in recording.starts.items():
         rss = _all_rss(recording, process)
         end = recording.ends.get(process)
-        peak = end.values.get("peak_rss_bytes") if end else None
+        # wait4 tells the largest of a process and its children: only alone it is the process's.
+        is_alone = len(recording.starts) == 1
+        peak = end.values.get("peak_rss_bytes") if end and is_alone else None
         values = last[process].values if process in last else {}
         axis = run.axes.get(process)
         summaries.append(
