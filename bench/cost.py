@@ -91,6 +91,25 @@ def own_memory(steps: int) -> dict[str, float]:
     }
 
 
+def agent_memory(rounds: int) -> float:
+    """Bytes by which the agent raises the peak RSS of a PyTorch program: median over rounds."""
+    from leakscope.inject import environment_for
+
+    words = [sys.executable, str(HERE / "workloads" / "mlp.py"), "200"]
+    added = []
+    for _ in range(rounds):
+        with tempfile.TemporaryDirectory() as scratch:
+            added.append(_peak_of(words, environment_for(scratch)) - _peak_of(words, None))
+    return statistics.median(added)
+
+
+def _peak_of(words: list[str], environment: dict[str, str] | None) -> int:
+    process = subprocess.Popen(words, env=environment, stdout=subprocess.DEVNULL)
+    _, _, usage = os.wait4(process.pid, 0)
+    process.returncode = 0
+    return usage.ru_maxrss * 1024
+
+
 def start_up(rounds: int) -> tuple[float, float]:
     """CPU seconds that the bootstrap adds to a Python that never imports torch: median, noise."""
     from leakscope.inject import environment_for
@@ -154,6 +173,7 @@ def main() -> None:
             "Python blocks, over the same": f"{memory['blocks']:+,}",
             "RSS, over the same": f"{memory['rss'] / 2**20:+.2f} MiB",
             "RSS above the program without leakscope": f"{memory['rss_above'] / 2**20:.1f} MiB",
+            "peak RSS added to a PyTorch program": f"{agent_memory(5) / 2**20:.1f} MiB",
             "recording, per 100,000 steps": f"{memory['written'] / memory['steps'] / 10:.2f} MB",
             f"CPU at the start of a Python without torch (noise {noise * 1e3:.1f} ms)": (
                 f"{added * 1e3:+.1f} ms"

@@ -444,6 +444,7 @@ def main() -> None:
     parser.add_argument("--exact", action="store_true", help="counters without noise as well")
     parser.add_argument("--only", help="families whose name contains this")
     parser.add_argument("--skip-harmless", action="store_true")
+    parser.add_argument("--skip-leaks", action="store_true")
     parser.add_argument("--markdown", type=Path, help="write the tables here")
     asked = parser.parse_args()
     seen = "held-out" if asked.seed >= 1000 else "development"
@@ -462,7 +463,7 @@ def main() -> None:
                     asked.n, asked.series, asked.seed, is_exact=is_exact, only=asked.only
                 ),
             ]
-        for sigmas in asked.sigmas:
+        for sigmas in [] if asked.skip_leaks else asked.sigmas:
             print(f"\nleak of {sigmas:g} sigma, {kind}", flush=True)
             page += [
                 f"### Power at a growth of {sigmas:g} sigma over the run, {kind}",

@@ -39,6 +39,8 @@ a long evaluation, or inference after training."""
 _IDLE_NS = 2_000_000_000
 """No step for so long in a program that works: training may be over and inference have begun."""
 
+_COLLECTIONS_TOLD = 64
+
 _TOLD_ENVIRONMENT = (
     "RANK",
     "LOCAL_RANK",
@@ -59,6 +61,7 @@ class Agent:
         self.steps_from = steps_from
         self._heap = open_native_heap()
         self._collections = 0
+        self._next_told_ns = 0
         self.counters = {
             source: StepCounter(source, guarded(self.record, "steps", self.gap), self._row_due_ns)
             for source in SOURCES
@@ -207,6 +210,9 @@ class Agent:
             self.on_idle()
         if info["generation"] == 2:
             self._collections += 1
+            if self._collections > _COLLECTIONS_TOLD and monotonic_ns() < self._next_told_ns:
+                return  # a program that collects at every step must not fill the disk with it
+            self._next_told_ns = monotonic_ns() + _IDLE_NS
             values = self.pulse.counters()
             values["collected_count"] = info["collected"]
             self.writer.append(Mark(self.now(), self.process, "collection", 0, values))

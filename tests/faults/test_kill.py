@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+import leakscope.supervise
 from leakscope.analysis import analyse
 from leakscope.api import write_header
 from leakscope.inject import environment_for
@@ -142,3 +143,21 @@ def test_steps_end_where_the_program_ended(tmp_path: Path) -> None:
     script.write_text("import leakscope\nfor _ in range(777): leakscope.step()\n")
     ran = run_watched([script], tmp_path)
     assert (ran.report["steps"], ran.report["steps_from"]) == (777, "api")
+
+
+def test_supervisor_that_stumbles_stays_with_the_program(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Breaks when a surprise in /proc ends the supervisor and leaves the program an orphan."""
+
+    def surprise(pid: int) -> list[object]:
+        raise ValueError("a line nobody has seen before")
+
+    monkeypatch.setattr(leakscope.supervise, "find_tree", surprise)
+    command = (PYTHON, "-c", "import time; time.sleep(0.3); raise SystemExit(8)")
+    write_header(str(tmp_path), command, {})
+    assert Supervisor(str(tmp_path), command, environment()).run() == Exited(8, None)
+    recording = load(str(tmp_path))
+    whys = [gap.why for gap in recording.gaps]
+    assert whys.count("ValueError: a line nobody has seen before") == 1
+    assert analyse(recording).ending.exit_code == 8

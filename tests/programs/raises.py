@@ -1,5 +1,6 @@
 """Fails in every place that leakscope listens to; each traceback is printed, the last is fatal."""
 
+import gc
 import io
 import sys
 import threading
@@ -43,6 +44,7 @@ def attempt(action):
     except Exception:  # noqa: BLE001 - any failure is what is wanted
         traceback.print_exc()
     sys.stderr.flush()
+    gc.collect()  # or an iterator in a traceback dies in a forked worker, sooner or later
 
 
 def bad_step():
@@ -69,6 +71,7 @@ def too_deep():
 
 
 if __name__ == "__main__":
+    torch.utils.data._utils.MP_STATUS_CHECK_INTERVAL = 0.3  # torch waits so long for bad workers
     attempt(lambda: nn.Sequential(nn.Linear(2, 2), Broken())(torch.ones(1, 2)))
     attempt(lambda: nn.Linear(2, 2)(torch.ones(1, 3)))
     attempt(lambda: list(DataLoader(BadData())))

@@ -220,3 +220,29 @@ def test_other_pythons_run_undisturbed(version: str, tmp_path: Path) -> None:
     if version >= "3.8":
         assert "main" in {start.kind for start in ran.recording().starts.values()}
         assert "agent in process" in ran.blind_spots()  # msgspec is built for another Python
+
+
+def test_watch_inside_a_run_is_a_guest(tmp_path: Path) -> None:
+    """Breaks when `with leakscope.watch()` in a watched program ends the run's own agent."""
+    script = tmp_path / "guest.py"
+    script.write_text(
+        "import leakscope, time\n"
+        "def steps(n):\n    for _ in range(n): leakscope.step(); time.sleep(0.0005)\n"
+        "steps(100)\n"
+        "with leakscope.watch('ignored') as w: steps(200)\n"
+        "print(w.report().steps_from)\n"
+        "steps(100)\n"
+    )
+    ran = run_watched([script], tmp_path)
+    assert ran.seen == (0, "api\n", "")
+    assert (ran.report["steps"], ran.report["steps_from"]) == (400, "api")
+    assert not (tmp_path / "ignored").exists()
+
+
+def test_command_is_the_one_after_exec(tmp_path: Path) -> None:
+    """Breaks when a process seen between fork and exec keeps its parent's command line."""
+    shell = f"sleep 0.2; exec {PYTHON} -I -c 'import time; time.sleep(0.3)'"
+    ran = run_watched(["sh", "-c", shell], tmp_path)
+    assert ran.status == 0
+    assert ran.process("main")["command"].startswith(f"{PYTHON} -I -c")
+    assert "(python -I)" in ran.blind_spots()

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from leakscope.judge.drift import Drift
-from leakscope.judge.excursions import teeth_of
+from leakscope.judge.jumps import teeth_of
 from leakscope.judge.rivals import contest
 from leakscope.judge.track import Numbers
 from leakscope.model import Shape

@@ -39,6 +39,11 @@ code has left the processor's caches: steps of 0.5 ms get a row every tenth time
 every time. A short run must have its rows too, so the pauses start small and grow with each
 reading; the first 250 rows cost 0.8 % of the first 0.6 s."""
 
+_ROWS_IN_A_LIFE = 2000
+_LONGEST_PAUSE_NS = 1_000_000_000
+"""A row is not worth more than a 2000th of the time there has been, nor is a second lost on a long
+run: a day of training leaves 4 MB, and a judge needs a few thousand values."""
+
 _UNREAD = -1
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 
@@ -57,6 +62,7 @@ class Pulse:
         self._columns = [array("q", bytes(8 * _ROWS)) for _ in COLUMNS]
         self._used = 0
         self._opened_ns = 0
+        self._started_ns = 0
         self.next_row_ns = 0
         self._next_heap_ns = 0
         self._next_blocks_ns = 0
@@ -98,7 +104,10 @@ class Pulse:
             self.flush()
             ended = monotonic_ns()
         spent_ns = ended - now_ns
-        self.next_row_ns = ended + (spent_ns - blocks_ns) * self._row_pause
+        if not self._started_ns:
+            self._started_ns = now_ns
+        by_age_ns = min((now_ns - self._started_ns) // _ROWS_IN_A_LIFE, _LONGEST_PAUSE_NS)
+        self.next_row_ns = ended + max((spent_ns - blocks_ns) * self._row_pause, by_age_ns)
         if self._row_pause < _ROW_PAUSE:
             self._row_pause += 1
         self.spent_ns += spent_ns
@@ -125,6 +134,7 @@ class Pulse:
         self._writer = writer
         self._statm = -1
         self._used = 0
+        self._started_ns = 0
         self.spent_ns = 0
         self.next_row_ns = self._next_heap_ns = self._next_blocks_ns = 0
         self._row_pause = _ROW_FIRST_PAUSE
