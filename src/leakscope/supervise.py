@@ -12,7 +12,7 @@ import subprocess
 import time
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from leakscope.model import Gap, Moment, ProcessEnd, ProcessStart, Pulses, Sample
 from leakscope.observe.limits import Cgroup, find_cgroup, read_meminfo
@@ -109,6 +109,8 @@ class Supervisor:
     def run(self) -> Exited:
         """Start the program and watch it until it ends. OSError if it cannot be started."""
         before = signal.pthread_sigmask(signal.SIG_BLOCK, _HEARD)
+        # Where the caller ignores SIGCHLD the kernel would throw away the exit status.
+        on_child = signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         try:
             self._program = subprocess.Popen(
                 self._command,
@@ -116,7 +118,7 @@ class Supervisor:
                 close_fds=False,  # what the caller hands down is the program's; ours close on exec
                 # Blocked signals are inherited; the program must start with the caller's mask.
                 # This process has no other thread, so Python code before the exec is safe.
-                preexec_fn=lambda: _set_mask(before),  # noqa: PLW1509
+                preexec_fn=lambda: _give_back(before, on_child),  # noqa: PLW1509
             )
             self._cgroup = find_cgroup(self._program.pid)
             # It may be over before the first look at the tree; it was there all the same.
@@ -129,7 +131,7 @@ class Supervisor:
             # Whatever still waits was meant for the program, and must not end the report.
             while signal.sigtimedwait(_HEARD, 0) is not None:
                 pass
-            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+            _give_back(before, on_child)
             self._writer.close()
 
     def _watch(self, program: subprocess.Popen[bytes]) -> Exited:
@@ -295,7 +297,9 @@ class Supervisor:
         return ended
 
 
-def _set_mask(mask: Iterable[int]) -> None:
+def _give_back(mask: Iterable[int], on_child: Any) -> None:
+    """Signals as the caller had them."""
+    signal.signal(signal.SIGCHLD, on_child)
     signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
 

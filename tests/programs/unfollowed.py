@@ -3,7 +3,7 @@
 import subprocess
 import sys
 
-WAIT = "import time; time.sleep(0.5)"
+WAIT = "import time; time.sleep(1)"
 FLAGS = (["-I"], ["-E"], ["-S"], ["-W", "ignore", "-Xutf8", "-uB", "-I"])
 children = [subprocess.Popen([sys.executable, *flags, "-c", WAIT]) for flags in FLAGS]
 children.append(subprocess.Popen([sys.executable, "-c", WAIT], env={}))

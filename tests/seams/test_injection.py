@@ -241,7 +241,7 @@ def test_watch_inside_a_run_is_a_guest(tmp_path: Path) -> None:
 
 def test_command_is_the_one_after_exec(tmp_path: Path) -> None:
     """Breaks when a process seen between fork and exec keeps its parent's command line."""
-    shell = f"sleep 0.2; exec {PYTHON} -I -c 'import time; time.sleep(0.3)'"
+    shell = f"sleep 0.2; exec {PYTHON} -I -c 'import time; time.sleep(0.7)'"
     ran = run_watched(["sh", "-c", shell], tmp_path)
     assert ran.status == 0
     assert ran.process("main")["command"].startswith(f"{PYTHON} -I -c")

@@ -194,6 +194,23 @@ def test_signals_sent_to_leakscope_reach_the_program(tmp_path: Path) -> None:
     assert split_stderr(stderr)[0] == b""
 
 
+@pytest.mark.parametrize("ignored", ["SIGCHLD", "SIGINT", "SIGHUP"])
+def test_signals_the_caller_ignores_stay_ignored(ignored: str, tmp_path: Path) -> None:
+    """Breaks when nohup, a cron job or a daemon as the caller costs the exit status."""
+    script = tmp_path / "show.py"
+    script.write_text(
+        "import signal, sys\n"
+        f"print(signal.getsignal(signal.{ignored}) is signal.SIG_IGN)\nsys.exit(4)\n"
+    )
+
+    def ignore() -> None:
+        signal.signal(signal.Signals[ignored], signal.SIG_IGN)
+
+    plain = run_plain([script], tmp_path, preexec_fn=ignore)
+    assert plain.seen == (4, "True\n", "")
+    assert run_watched([script], tmp_path, preexec_fn=ignore).seen == plain.seen
+
+
 def test_second_interrupt_during_the_report_shows_no_traceback(tmp_path: Path) -> None:
     """Breaks when an impatient Ctrl-C while the report is made prints our own traceback."""
     code = (

@@ -65,8 +65,9 @@ def find_cgroup(
     A machine can have both versions mounted; the one that carries the memory controller counts.
     """
     try:
-        with open(f"{proc}/{pid or 'self'}/cgroup", encoding="utf-8") as file:
-            lines = [line.rstrip("\n").split(":", 2) for line in file]
+        with open(f"{proc}/{pid or 'self'}/cgroup", "rb") as file:
+            split = (os.fsdecode(line).rstrip("\n").split(":", 2) for line in file)
+            lines = [fields for fields in split if len(fields) == 3]
     except OSError:
         return None
     for _, controllers, path in lines:

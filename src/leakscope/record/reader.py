@@ -44,11 +44,14 @@ class Recording:
         self.unknown_records = 0
         self.size_bytes = 0
         self._blocks: dict[tuple[str, str], list[Pulses]] = {}
+        self._joined: dict[tuple[str, str], Columns] = {}
 
     def add(self, record: Record) -> None:
         match record:
             case Pulses():
-                self._blocks.setdefault((record.process, record.source), []).append(record)
+                key = (record.process, record.source)
+                self._blocks.setdefault(key, []).append(record)
+                self._joined.pop(key, None)
                 self.spent_ns[record.process] = max(
                     record.spent_ns, self.spent_ns.get(record.process, 0)
                 )
@@ -91,9 +94,15 @@ class Recording:
 
     def columns(self, process: str, source: str) -> Columns:
         """All rows of one source, undone from their deltas; columns have equal lengths."""
+        key = (process, source)
+        if key not in self._joined:
+            self._joined[key] = self._join(key)
+        return self._joined[key]
+
+    def _join(self, key: tuple[str, str]) -> Columns:
         joined: Columns = {}
         length = 0
-        for block in self._blocks.get((process, source), ()):
+        for block in self._blocks.get(key, ()):
             rows = max((len(column) for column in block.columns.values()), default=0)
             for name in {*joined, *block.columns}:
                 column = joined.setdefault(name, [None] * length)
