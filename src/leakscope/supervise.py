@@ -299,7 +299,7 @@ class Supervisor:
 
 def _give_back(mask: Iterable[int], on_child: Any) -> None:
     """Signals as the caller had them."""
-    signal.signal(signal.SIGCHLD, on_child)
+    signal.signal(signal.SIGCHLD, on_child or signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
 

@@ -29,7 +29,7 @@ def drawn(seed: int, n: int, kind: int) -> np.ndarray:
         np.cumsum(random.normal(0, 1, n)),
         30.0 * (at % 9 == 0),
     ]
-    return MIB * (500 + shapes[kind % len(shapes)] + random.normal(0, 0.5, n))
+    return np.asarray(MIB * (500 + shapes[kind % len(shapes)] + random.normal(0, 0.5, n)))
 
 
 def is_close(a: float, b: float, scale: float) -> bool:
@@ -38,7 +38,7 @@ def is_close(a: float, b: float, scale: float) -> bool:
 
 @given(seeds, lengths, st.integers(0, 5), st.integers(-1000, 1000))
 @steady
-def test_a_constant_changes_nothing(seed: int, n: int, kind: int, mebibytes: int):
+def test_a_constant_changes_nothing(seed: int, n: int, kind: int, mebibytes: int) -> None:
     values = np.round(drawn(seed, n, kind))
     one = judge(series(values, resolution=1.0))
     other = judge(series(values + mebibytes * MIB, resolution=1.0))
@@ -48,7 +48,7 @@ def test_a_constant_changes_nothing(seed: int, n: int, kind: int, mebibytes: int
 
 @given(seeds, lengths, st.integers(0, 5), st.sampled_from([0.25, 2.0, 1024.0]))
 @steady
-def test_scaled_values_have_scaled_rates(seed: int, n: int, kind: int, scale: float):
+def test_scaled_values_have_scaled_rates(seed: int, n: int, kind: int, scale: float) -> None:
     values = drawn(seed, n, kind)
     one, other = judge(series(values)), judge(series(scale * values))
     assert (one.outcome, one.shape) == (other.outcome, other.shape)
@@ -58,7 +58,7 @@ def test_scaled_values_have_scaled_rates(seed: int, n: int, kind: int, scale: fl
 
 @given(seeds, lengths, st.integers(0, 5), st.sampled_from([0.5, 4.0]))
 @steady
-def test_stretched_steps_have_smaller_rates(seed: int, n: int, kind: int, stretch: float):
+def test_stretched_steps_have_smaller_rates(seed: int, n: int, kind: int, stretch: float) -> None:
     values = drawn(seed, n, kind)
     one = judge(series(values))
     other = judge(series(values, steps=stretch * np.arange(n)))
@@ -68,7 +68,7 @@ def test_stretched_steps_have_smaller_rates(seed: int, n: int, kind: int, stretc
 
 @given(st.permutations(range(4)))
 @steady
-def test_the_order_of_processes_is_irrelevant(order: list[int]):
+def test_the_order_of_processes_is_irrelevant(order: list[int]) -> None:
     all_series = [series(drawn(i, 80, i), process=f"{i}-1") for i in range(4)]
     expected = [judge(one) for one in all_series]
     assert [judge(all_series[i]) for i in order] == [expected[i] for i in order]
@@ -76,7 +76,7 @@ def test_the_order_of_processes_is_irrelevant(order: list[int]):
 
 @given(seeds, st.integers(8, 300), st.floats(0, 100))
 @steady
-def test_flat_with_bounded_noise_is_never_growing(seed: int, n: int, width: float):
+def test_flat_with_bounded_noise_is_never_growing(seed: int, n: int, width: float) -> None:
     random = np.random.default_rng(seed)
     values = 500 * MIB + MIB * random.uniform(-width, width, n)
     assert judge(series(values)).outcome is not Outcome.GROWING
@@ -84,7 +84,7 @@ def test_flat_with_bounded_noise_is_never_growing(seed: int, n: int, width: floa
 
 @given(seeds, st.integers(24, 300), st.floats(0.02, 0.98), st.floats(0.01, 500))
 @steady
-def test_one_step_up_is_not_growing(seed: int, n: int, where: float, height: float):
+def test_one_step_up_is_not_growing(seed: int, n: int, where: float, height: float) -> None:
     random = np.random.default_rng(seed)
     values = height * (np.arange(n) > where * n) + random.normal(0, 0.5, n)
     assert judge(series(MIB * values)).outcome is not Outcome.GROWING
@@ -96,7 +96,7 @@ def test_one_step_up_is_not_growing(seed: int, n: int, where: float, height: flo
 @steady
 def test_a_saw_tooth_with_a_flat_floor_is_not_growing(
     seed: int, n: int, teeth: int, height: float, has_floors: bool
-):
+) -> None:
     values, floors = saw(n, max(3, n // teeth), height)
     random = np.random.default_rng(seed)
     values = MIB * (values + random.normal(0, 0.5, n))
@@ -106,14 +106,14 @@ def test_a_saw_tooth_with_a_flat_floor_is_not_growing(
 
 @given(seeds, st.integers(40, 300), st.floats(60, 1000))
 @steady
-def test_a_line_is_growing_once_it_exceeds_the_noise(seed: int, n: int, sigmas: float):
+def test_a_line_is_growing_once_it_exceeds_the_noise(seed: int, n: int, sigmas: float) -> None:
     values = sigmas / n * np.arange(n) + np.random.default_rng(seed).normal(0, 1, n)
     assert judge(series(MIB * values)).outcome is Outcome.GROWING
 
 
 @given(seeds, st.integers(30, 100), st.floats(40, 300), st.integers(2, 5))
 @steady
-def test_more_of_the_same_leak_is_never_steady(seed: int, n: int, sigmas: float, times: int):
+def test_more_of_the_same_leak_is_never_steady(seed: int, n: int, sigmas: float, times: int) -> None:
     whole = sigmas / n * np.arange(times * n)
     whole = MIB * (whole + np.random.default_rng(seed).normal(0, 1, times * n))
     if judge(series(whole[:n])).outcome is Outcome.GROWING:
@@ -141,7 +141,7 @@ def test_no_finite_series_makes_it_fail(
     floors: set[int],
     is_exact: bool,
     resolution: float,
-):
+) -> None:
     kept = sorted(f for f in floors if f < len(values))
     made = series(
         values,
@@ -155,7 +155,7 @@ def test_no_finite_series_makes_it_fail(
 
 @given(st.lists(st.sampled_from([0.0, 1.0, 2.0, 1e9]), min_size=8, max_size=40), st.booleans())
 @settings(derandomize=True, deadline=None, max_examples=150)
-def test_no_series_of_few_values_makes_it_fail(values: list[float], is_exact: bool):
+def test_no_series_of_few_values_makes_it_fail(values: list[float], is_exact: bool) -> None:
     check(judge(series(values, is_exact=is_exact)))
 
 

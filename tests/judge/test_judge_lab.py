@@ -9,29 +9,28 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "bench"))
 
-import judge_lab  # noqa: E402
-
-from leakscope.model import Outcome  # noqa: E402
+import judge_lab
+from leakscope.model import Outcome
 
 SERIES = 20
 SEED = 11
 
 
 @pytest.mark.parametrize("family", [*judge_lab.HARMLESS, "mixed"])
-def test_harmless_families_are_not_growing(family: str):
+def test_harmless_families_are_not_growing(family: str) -> None:
     score = judge_lab.score(family, 120, SERIES, SEED, sigmas=0, is_exact=False, classic=False)
     assert score.flagged["leakscope"] == 0
 
 
 @pytest.mark.parametrize("family", judge_lab.RIDES_ON)
-def test_leaking_families_are_found(family: str):
+def test_leaking_families_are_found(family: str) -> None:
     score = judge_lab.score(family, 120, SERIES, SEED, sigmas=30, is_exact=False, classic=False)
     assert score.flagged["leakscope"] >= 0.8 * SERIES
     assert score.covered >= 0.8 * SERIES
 
 
 @pytest.mark.parametrize("family", ["linear", "staircase", "+ high-water", "late start"])
-def test_leaks_in_exact_counters_are_all_found(family: str):
+def test_leaks_in_exact_counters_are_all_found(family: str) -> None:
     score = judge_lab.score(family, 120, SERIES, SEED, sigmas=30, is_exact=True, classic=False)
     assert score.flagged["leakscope"] == SERIES
     assert score.outcomes == {Outcome.GROWING: SERIES}

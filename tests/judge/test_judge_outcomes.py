@@ -20,7 +20,7 @@ def outcome(values: np.ndarray, **more: object) -> Verdict:
     return judge(series(BASE + values, **more))  # type: ignore[arg-type]
 
 
-def test_a_line_is_growth_with_its_rate():
+def test_a_line_is_growth_with_its_rate() -> None:
     verdict = outcome(0.1 * MIB * AT + noise(N))
     assert verdict.outcome is Outcome.GROWING
     assert verdict.shape is Shape.LINEAR
@@ -31,30 +31,36 @@ def test_a_line_is_growth_with_its_rate():
     assert verdict.to_step == N - 1
 
 
-def test_the_judge_never_says_leak():
+def test_the_judge_never_says_leak() -> None:
     assert outcome(1.0 * MIB * AT).outcome is Outcome.GROWING
 
 
 @pytest.mark.parametrize("start", [0.2, 0.3, 0.4])
-def test_growth_that_starts_late_is_found(start: float):
+def test_growth_that_starts_late_is_found(start: float) -> None:
     verdict = outcome(0.15 * MIB * np.maximum(0, AT - start * N) + noise(N))
     assert verdict.outcome is Outcome.GROWING
 
 
-def test_growth_under_a_warm_up_is_found():
+@pytest.mark.parametrize("start", [0.4, 0.5, 0.6])
+def test_an_exact_counter_shows_growth_that_starts_later(start: float) -> None:
+    verdict = outcome(0.1 * MIB * np.maximum(0, AT - start * N), is_exact=True)
+    assert verdict.outcome is Outcome.GROWING
+
+
+def test_growth_under_a_warm_up_is_found() -> None:
     verdict = outcome(0.15 * MIB * AT + 200 * MIB * (1 - np.exp(-AT / 12)) + noise(N))
     assert verdict.outcome is Outcome.GROWING
     assert verdict.bytes_per_step.low < 0.15 * MIB < verdict.bytes_per_step.high
 
 
-def test_growth_under_jumps_larger_than_all_of_it_is_found():
+def test_growth_under_jumps_larger_than_all_of_it_is_found() -> None:
     jumps = 70 * MIB * (AT > 30) + 90 * MIB * (AT > 110) + 40 * MIB * (AT > 180)
     verdict = outcome(0.15 * MIB * AT + jumps + noise(N))
     assert verdict.outcome is Outcome.GROWING
     assert verdict.bytes_per_step.high < 0.4 * MIB
 
 
-def test_growth_in_chunks_is_a_staircase():
+def test_growth_in_chunks_is_a_staircase() -> None:
     verdict = outcome(4 * MIB * np.floor(AT / 30), is_exact=True)
     assert verdict.outcome is Outcome.GROWING
     assert verdict.shape is Shape.STAIRCASE
@@ -62,14 +68,14 @@ def test_growth_in_chunks_is_a_staircase():
     assert verdict.steps_at[:3] == (30.0, 60.0, 90.0)
 
 
-def test_growth_under_a_saw_tooth_is_found_at_the_floors():
+def test_growth_under_a_saw_tooth_is_found_at_the_floors() -> None:
     teeth, floors = saw(N, 12, 80 * MIB)
     verdict = outcome(0.15 * MIB * AT + teeth + noise(N), floors=floors)
     assert verdict.outcome is Outcome.GROWING
     assert "full collections" in verdict.because
 
 
-def test_a_saw_tooth_with_flat_floors_is_steady():
+def test_a_saw_tooth_with_flat_floors_is_steady() -> None:
     teeth, floors = saw(N, 12, 80 * MIB)
     verdict = outcome(teeth + noise(N), floors=floors)
     assert verdict.outcome is Outcome.STEADY
@@ -77,13 +83,13 @@ def test_a_saw_tooth_with_flat_floors_is_steady():
     assert verdict.period_steps == 12
 
 
-def test_growth_between_evaluations_is_found():
+def test_growth_between_evaluations_is_found() -> None:
     evaluation = 300 * MIB * ((AT % 25) < 5)
     verdict = outcome(0.15 * MIB * AT + evaluation + noise(N))
     assert verdict.outcome is Outcome.GROWING
 
 
-def test_spikes_are_periodic():
+def test_spikes_are_periodic() -> None:
     verdict = outcome(300 * MIB * (AT % 25 == 3) + noise(N))
     assert verdict.outcome is Outcome.STEADY
     assert verdict.shape is Shape.PERIODIC
@@ -91,7 +97,7 @@ def test_spikes_are_periodic():
     assert verdict.size_bytes == pytest.approx(300 * MIB, rel=0.1)
 
 
-def test_one_step_is_a_step():
+def test_one_step_is_a_step() -> None:
     verdict = outcome(50 * MIB * (AT > 150) + noise(N))
     assert verdict.outcome is Outcome.STEADY
     assert verdict.shape is Shape.STEP
@@ -99,38 +105,38 @@ def test_one_step_is_a_step():
     assert verdict.size_bytes == pytest.approx(50 * MIB, rel=0.1)
 
 
-def test_a_high_water_mark_is_steady():
+def test_a_high_water_mark_is_steady() -> None:
     sizes = np.random.default_rng(3).lognormal(0, 0.5, N) * 40 * MIB
     verdict = outcome(np.maximum.accumulate(sizes) + noise(N, sd=0.1 * MIB))
     assert verdict.outcome is Outcome.STEADY
     assert verdict.shape in (Shape.HIGH_WATER, Shape.STEP)
 
 
-def test_a_warm_up_that_settled_is_steady():
+def test_a_warm_up_that_settled_is_steady() -> None:
     verdict = outcome(200 * MIB * (1 - np.exp(-AT / 15)) + noise(N))
     assert verdict.outcome is Outcome.STEADY
     assert verdict.shape is Shape.WARM_UP
 
 
-def test_a_cache_that_is_full_is_filling():
+def test_a_cache_that_is_full_is_filling() -> None:
     verdict = outcome(200 * MIB * np.minimum(1, AT / 100) + noise(N))
     assert verdict.outcome is Outcome.STEADY
     assert verdict.shape is Shape.FILLING
 
 
-def test_a_curve_that_is_still_bending_is_unknown():
+def test_a_curve_that_is_still_bending_is_unknown() -> None:
     verdict = outcome(200 * MIB * (1 - np.exp(-AT / 90)) + noise(N, sd=0.1 * MIB))
     assert verdict.outcome is Outcome.UNKNOWN
     assert "slowing" in verdict.because
 
 
-def test_a_later_plateau_takes_the_verdict_back():
+def test_a_later_plateau_takes_the_verdict_back() -> None:
     filling = 200 * MIB * np.minimum(1, AT / 120) + noise(N)
     assert judge(series(filling[:110])).outcome is Outcome.GROWING
     assert judge(series(filling)).outcome is not Outcome.GROWING
 
 
-def test_a_flat_series_names_the_smallest_leak_it_would_have_shown():
+def test_a_flat_series_names_the_smallest_leak_it_would_have_shown() -> None:
     flat = noise(N)
     verdict = judge(series(BASE + flat))
     assert verdict.outcome is Outcome.STEADY
@@ -140,7 +146,7 @@ def test_a_flat_series_names_the_smallest_leak_it_would_have_shown():
     assert judge(series(BASE + flat + 1.1 * seen * AT)).outcome is Outcome.GROWING
 
 
-def test_growth_that_does_not_matter_is_steady():
+def test_growth_that_does_not_matter_is_steady() -> None:
     values = BASE + 0.1 * MIB * AT + noise(N)
     verdict = judge(series(values), smallest_that_matters=MIB)
     assert verdict.outcome is Outcome.STEADY
@@ -149,19 +155,19 @@ def test_growth_that_does_not_matter_is_steady():
 
 
 @pytest.mark.parametrize("n", range(8))
-def test_fewer_than_eight_values_are_unknown(n: int):
+def test_fewer_than_eight_values_are_unknown(n: int) -> None:
     verdict = judge(series(MIB * np.arange(n)))
     assert verdict.outcome is Outcome.UNKNOWN
     assert "60 steps" in verdict.because
 
 
-def test_an_exact_counter_needs_three_and_eight_values():
+def test_an_exact_counter_needs_three_and_eight_values() -> None:
     assert judge(series(100 + 4096 * np.arange(11), is_exact=True)).outcome is Outcome.GROWING
     unequal = np.cumsum(np.random.default_rng(1).uniform(1, 40, 11))
     assert judge(series(unequal, is_exact=True)).outcome is Outcome.GROWING
 
 
-def test_twelve_noisy_values_of_a_clean_line_are_enough():
+def test_twelve_noisy_values_of_a_clean_line_are_enough() -> None:
     values = BASE + 5 * MIB * np.arange(12) + noise(12, sd=0.2 * MIB)
     steps = np.arange(12) * 7.3
     verdict = judge(series(values, steps=steps, resolution=4096))
@@ -169,20 +175,20 @@ def test_twelve_noisy_values_of_a_clean_line_are_enough():
     assert verdict.bytes_per_step.value == pytest.approx(5 * MIB / 7.3, rel=0.1)
 
 
-def test_rates_use_the_real_positions():
+def test_rates_use_the_real_positions() -> None:
     steps = np.cumsum(np.random.default_rng(5).uniform(0.2, 6, N))
     verdict = judge(series(BASE + 0.1 * MIB * steps + noise(N), steps=steps))
     assert verdict.outcome is Outcome.GROWING
     assert verdict.bytes_per_step.low < 0.1 * MIB < verdict.bytes_per_step.high
 
 
-def test_values_that_are_no_numbers_are_left_out():
+def test_values_that_are_no_numbers_are_left_out() -> None:
     values = BASE + 0.1 * MIB * AT + noise(N)
     values[[3, 50, 120]] = np.nan
     assert judge(series(values)).outcome is Outcome.GROWING
 
 
-def test_a_million_values_take_a_moment():
+def test_a_million_values_take_a_moment() -> None:
     n = 1_000_000
     long = series(BASE + 1000.0 * np.arange(n) + np.random.default_rng(0).normal(0, MIB, n))
     began = time.perf_counter()

@@ -90,6 +90,7 @@ def test_nothing_grows_with_the_steps(tmp_path: Path) -> None:
     assert sys.getallocatedblocks() - before < 100
 
 
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # pytest-xdist has threads of its own
 def test_forked_child_reads_itself_and_writes_its_own_file(tmp_path: Path) -> None:
     """Breaks when a child reports its parent's memory, or repeats its parent's rows."""
     parent_path, child_path = tmp_path / "parent.jsonl", tmp_path / "child.jsonl"

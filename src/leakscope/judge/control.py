@@ -12,7 +12,7 @@ from leakscope.judge.rivals import contest
 
 MOST_DOUBLINGS = 6
 HALVINGS = 2
-"""Each is one contest of about a millisecond; two halvings leave a factor of 1.2."""
+"""Each is one contest of about a millisecond; two halvings leave a factor of 1.4 at most."""
 
 
 def smallest_visible(drift: Drift) -> float:

@@ -111,7 +111,16 @@ def sharp_jumps(x: Numbers, y: Numbers, jump: float) -> NDArray[np.intp]:
     rises = np.diff(y)
     usual = float(np.median(rises / gaps))
     # Both conditions: where a line ends in a plateau, the plateau is no row of jumps.
-    return np.flatnonzero((np.abs(rises - usual * gaps) > jump) & (np.abs(rises) > jump)) + 1
+    is_sharp = (np.abs(rises - usual * gaps) > jump) & (np.abs(rises) > jump)
+    # And where a plateau ends in a line, the line is none either: a jump stands out from
+    # both its neighbours.
+    pace = rises / gaps
+    like = (pace[1:] * pace[:-1] > 0) & (
+        np.maximum(np.abs(pace[1:]), np.abs(pace[:-1]))
+        < 2 * np.minimum(np.abs(pace[1:]), np.abs(pace[:-1]))
+    )
+    is_sharp[1:-1] &= ~(like[1:] & like[:-1])
+    return np.flatnonzero(is_sharp) + 1
 
 
 def jumps_of(x: Numbers, y: Numbers, jump: float) -> tuple[list[int], list[float]]:

@@ -16,7 +16,8 @@ FEWEST_RISES = 4
 """Four rises of like size at like distances, the last one recent."""
 
 UNLIKE_SIZES = 3.5
-"""Largest rise over the median rise. Records of a high-water mark differ by more."""
+"""Largest rise over the median rise. Records of a high-water mark may be as alike, but not
+also as regular."""
 
 UNLIKE_GAPS = 3.5
 """Largest distance over the median distance, and silence since the last rise likewise."""

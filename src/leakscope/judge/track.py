@@ -13,8 +13,8 @@ Numbers = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
 MOST_POINTS = 600
-"""More points than this are reduced first. A verdict on 600 points has the power of one on
-a million: a leak's growth over the run does not depend on how often it was read."""
+"""More points than this are reduced first: a leak's growth over the run does not depend on how
+often it was read, and the cost of a verdict should not either."""
 
 LOW_SHARE = 0.1
 """Of a block, the value below which a tenth lies: what is there when nothing passing is,

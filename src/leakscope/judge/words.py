@@ -8,7 +8,7 @@ from leakscope.judge.shapes import Form
 from leakscope.model import Rate, Shape
 
 ENOUGH_STEPS = 60
-"""Noisy series of this length are judged with more than 90 % power at 30 sigma."""
+"""At 60 points the lab finds 98 % of plain lines of 30 sigma, and fewer where more goes on."""
 
 
 def growing(unit: str, rate: Rate, drift: Drift, shape: Shape) -> str:

@@ -1,0 +1,37 @@
+"""Every 25 steps the whole validation set is predicted; the result stays for some steps."""
+
+import os
+
+import torch
+from torch import nn
+from torch.nn import functional
+
+STEPS = int(os.environ.get("ZOO_STEPS", "400"))
+
+
+def main():
+    torch.manual_seed(0)
+    torch.set_num_threads(1)
+    model = nn.Sequential(nn.Linear(64, 256), nn.ReLU(), nn.Linear(256, 100))
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
+    validation = torch.randn(4000, 64)
+    predictions = None
+    for step in range(1, STEPS + 1):
+        model.train()
+        x = torch.randn(128, 64)
+        loss = functional.cross_entropy(model(x), x.argmax(1))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        if step % 25 == 0:
+            model.eval()
+            with torch.no_grad():
+                predictions = torch.cat([model(part) for part in validation.split(200)])
+        if step % 25 == 6 and predictions is not None:
+            right = (predictions.argmax(1) == validation.argmax(1)).float().mean()
+            print(f"step {step - 6}: accuracy {right:.3f}")
+            predictions = None
+
+
+if __name__ == "__main__":
+    main()

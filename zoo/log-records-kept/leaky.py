@@ -1,0 +1,45 @@
+"""Trains quietly: a handler keeps the log for a summary at the end."""
+
+import logging
+import os
+
+import torch
+from torch import nn
+from torch.nn import functional
+
+STEPS = int(os.environ.get("ZOO_STEPS", "400"))
+log = logging.getLogger("train")
+
+
+class Collect(logging.Handler):
+    def __init__(self):
+        super().__init__(logging.DEBUG)
+        self.records = []
+
+    def emit(self, record):
+        self.records.append(record)
+
+
+def main():
+    torch.manual_seed(0)
+    torch.set_num_threads(1)
+    handler = Collect()
+    log.addHandler(handler)
+    log.setLevel(logging.DEBUG)
+    log.propagate = False
+    model = nn.Sequential(nn.Linear(100, 300), nn.ReLU(), nn.Linear(300, 300), nn.Linear(300, 5))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.02)
+    for step in range(1, STEPS + 1):
+        x = torch.randn(128, 100)
+        loss = functional.mse_loss(model(x), x[:, :5])
+        optimizer.zero_grad()
+        loss.backward()
+        norms = {name: p.grad.norm() for name, p in model.named_parameters()}
+        optimizer.step()
+        log.debug("step %d: loss %s, gradients %s", step, loss.detach(), norms)
+    for record in handler.records[-3:]:
+        print(record.getMessage()[:60])
+
+
+if __name__ == "__main__":
+    main()

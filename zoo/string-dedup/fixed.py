@@ -1,0 +1,35 @@
+"""Cleans a stream of documents in plain Python: normalise, tokenise, drop duplicates."""
+
+import os
+import random
+import re
+
+STEPS = int(os.environ.get("ZOO_STEPS", "500"))
+WORDS = [f"{a}{b}{c}" for a in "bdfgklmnprst" for b in "aeiou" for c in ("n", "r", "sh", "th")]
+
+
+def document(source):
+    return " ".join(source.choice(WORDS).title() for _ in range(source.randrange(60, 120)))
+
+
+def normalise(text):
+    return re.sub(r"[^a-z ]+", "", re.sub(r"\s+", " ", text.lower())).strip()
+
+
+def main():
+    source = random.Random(0)
+    seen = set()
+    kept = 0
+    for step in range(1, STEPS + 1):
+        for _ in range(40):
+            text = normalise(document(source))
+            mark = hash(text) % 4096
+            if mark not in seen:
+                seen.add(mark)
+                kept += len(sorted(set(text.split())))
+        if step % 100 == 0:
+            print(f"chunk {step}: {kept} tokens kept")
+
+
+if __name__ == "__main__":
+    main()
