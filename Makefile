@@ -9,7 +9,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test check lint types layers tests docs-generated bench clean
+.PHONY: demo test check lint types layers tests bench clean
 
 demo: $(READY)
 	cd examples && ../$(BIN)/leakscope run train_with_history.py

@@ -16,16 +16,14 @@ _MESSAGES = Path(__file__).parents[1] / "docs" / "messages.md"
 _SOURCE = Path(leakscope.__file__).parent
 
 _ALL = [
-    errors.script_not_found("trian.py"),
-    errors.no_main("project"),
+    errors.no_program(),
     errors.command_not_found("pyhton"),
     errors.not_a_recording("somewhere"),
     errors.corrupt_recording(".leakscope/x", "run.json ends in the middle of a word"),
     errors.recording_too_new(".leakscope/x", 3, 1),
-    errors.no_steps(".leakscope/x"),
     errors.cannot_write("/root/out", "permission denied"),
     errors.unknown_format("pdf", ("json", "terminal")),
-    errors.bad_option("--budget", "lots", "a share between 0 and 20 %", "--budget 1%"),
+    errors.bad_option("--budget", "lots", "a share up to 100 %", "--budget 1%"),
 ]
 
 
@@ -41,16 +39,16 @@ def test_message_has_its_four_lines(error: LeakscopeError) -> None:
 
 
 def test_message_reads_as_agreed() -> None:
-    assert str(errors.no_main("my project/")) == (
-        "leakscope: the directory `my project/` cannot be run\n"
-        "  why   it has no __main__.py, the file Python starts in a directory\n"
-        "  do    name the script inside it, for example\n"
-        "        leakscope run 'my project'/train.py\n"
-        "  see   docs/messages.md#no-main"
+    assert str(errors.no_program()) == (
+        "leakscope: there is no program to watch\n"
+        "  why   nothing follows the options\n"
+        "  do    name a script, -m and a module, or a command, for example\n"
+        "        leakscope run train.py\n"
+        "  see   docs/messages.md#no-program"
     )
 
 
-@pytest.mark.parametrize("make", [errors.script_not_found, errors.no_main, errors.no_steps])
+@pytest.mark.parametrize("make", [errors.command_not_found, errors.not_a_recording])
 def test_foreign_names_cannot_drive_the_terminal(make: object) -> None:
     assert callable(make)
     message = str(make("a\x1b[2Jb\nleakscope: all is well"))

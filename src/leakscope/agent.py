@@ -32,6 +32,7 @@ _COUNTED_ALWAYS = ("api", "fetch")
 """Whatever --steps-from says: the program's own word, and a worker's only kind of step."""
 
 _RANK = {source: rank for rank, source in enumerate(SOURCES)}
+_PHASES = {"optimizer": "train", "forward": "predict", "fetch": "load"}
 _PATIENCE = 64
 """So many weaker events without a stronger one, and the weaker ones get rows of their own:
 a long evaluation, or inference after training."""
@@ -56,9 +57,10 @@ _TOLD_ENVIRONMENT = (
 class Agent:
     """Sees one process from inside."""
 
-    def __init__(self, directory: str, *, steps_from: str = "auto") -> None:
+    def __init__(self, directory: str, *, steps_from: str = "auto", budget: float = 0.01) -> None:
         self.directory = directory
         self.steps_from = steps_from
+        self._budget = budget
         self._heap = open_native_heap()
         self._collections = 0
         self._next_told_ns = 0
@@ -69,6 +71,8 @@ class Agent:
         """How many of each source so far; always these objects, which the hooks hold."""
         self.on_idle: Callable[[], None] | None = None
         """Called when no row has been taken for a while, from a place where that costs nothing."""
+        self.is_armed = False
+        """True once the hooks of a framework are in place."""
         self._reset(name_process(os.getpid()), "process")
 
     def _reset(self, process: str, kind: str) -> None:
@@ -86,7 +90,7 @@ class Agent:
 
     def start(self) -> None:
         """Say who we are, and listen to the collector, to forks and to the end."""
-        self.pulse = Pulse(self.process, self.writer, self._heap.read)
+        self.pulse = Pulse(self.process, self.writer, self._heap.read, self._budget)
         self.introduce()
         if self._heap.why_not:
             what = f"bytes in use ({self._heap.allocator})"
@@ -183,7 +187,14 @@ class Agent:
 
     def now(self) -> Moment:
         step = self.counters[SOURCES[self._rank]].count if self._rank >= 0 else None
-        return Moment(time.time_ns(), monotonic_ns(), step)
+        return Moment(time.time_ns(), monotonic_ns(), step, self._phase())
+
+    def _phase(self) -> str | None:
+        """What the program does, as far as the last row tells it."""
+        source = self.pulse.source if hasattr(self, "pulse") else ""
+        if source == "forward" and self.counters["optimizer"].count:
+            return "evaluate"
+        return _PHASES.get(source)
 
     def close(self) -> None:
         """Write what is left. Later events are counted but not recorded."""
@@ -206,6 +217,8 @@ class Agent:
     def _note_collection(self, phase: str, info: dict[str, int]) -> None:
         if phase == "start" or self._is_closed:
             return
+        if not self.is_armed:
+            self.is_armed = torch_adapter.arm(self)  # torch came after us
         if self.on_idle is not None and monotonic_ns() > self.pulse.next_row_ns + _IDLE_NS:
             self.on_idle()
         if info["generation"] == 2:
@@ -244,13 +257,13 @@ def _after_fork() -> None:
         _agent.after_fork()
 
 
-def start_agent(directory: str, *, steps_from: str = "auto") -> Agent:
+def start_agent(directory: str, *, steps_from: str = "auto", budget: float = 0.01) -> Agent:
     """The agent of this process, started if there is none yet."""
     global _agent
     if _agent is None or _agent._is_closed:
-        _agent = Agent(directory, steps_from=steps_from)
+        _agent = Agent(directory, steps_from=steps_from, budget=budget)
         _agent.start()
-    torch_adapter.arm(_agent)
+    _agent.is_armed = torch_adapter.arm(_agent, is_loaded=True)
     return _agent
 
 
@@ -269,11 +282,16 @@ def step() -> None:
         agent.on_step("api")
 
 
-def _start_for_run(directory: str) -> None:
-    start_agent(directory, steps_from=os.environ.get("LEAKSCOPE_STEPS_FROM", "auto"))
+def start_for_run(directory: str) -> None:
+    """Start as `leakscope run` was told to; called by the bootstrap once torch is imported."""
+    start_agent(
+        directory,
+        steps_from=os.environ.get("LEAKSCOPE_STEPS_FROM", "auto"),
+        budget=float(os.environ.get("LEAKSCOPE_BUDGET", "0.01")),
+    )
 
 
-_start_late = guarded(_start_for_run, "agent", lambda gap: None)
+_start_late = guarded(start_for_run, "agent", lambda gap: None)
 
 
 def stop_agent(agent: Agent) -> None:

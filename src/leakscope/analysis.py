@@ -7,7 +7,14 @@ from leakscope.judge.overall import judge_run
 from leakscope.judge.series import RunSeries
 from leakscope.model import REPORT_SCHEMA, Outcome, Report
 from leakscope.record.reader import Recording, load
-from leakscope.summarise.facts import blind_spots_of, cost_of, ending_of, memory_now, seconds_of
+from leakscope.summarise.facts import (
+    blind_spots_of,
+    cost_of,
+    ending_of,
+    machine_of,
+    memory_now,
+    seconds_of,
+)
 from leakscope.summarise.notes import notes_on
 from leakscope.summarise.peak import peak_of
 from leakscope.summarise.processes import name_processes, summarise_processes, with_name
@@ -18,7 +25,7 @@ __all__ = ["analyse", "load"]
 def analyse(recording: Recording) -> Report:
     """Say whether the run leaks, how fast, when it ends badly, and what could not be seen."""
     run = RunSeries(recording)
-    machine = recording.run.machine
+    machine = machine_of(recording)
     names = name_processes(recording)
     overall = judge_run(run, machine.limit_bytes, names)
     now = memory_now(recording)

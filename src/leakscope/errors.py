@@ -13,11 +13,9 @@ SLUGS = (
     "cannot-write",
     "command-not-found",
     "corrupt-recording",
-    "no-main",
-    "no-steps",
+    "no-program",
     "not-a-recording",
     "recording-too-new",
-    "script-not-found",
     "unknown-format",
 )
 
@@ -46,22 +44,12 @@ class LeakscopeError(Exception):
         )
 
 
-def script_not_found(path: str) -> LeakscopeError:
+def no_program() -> LeakscopeError:
     return LeakscopeError(
-        f"there is no script {_quoted(path)}",
-        why="a first word that ends in .py is taken as a Python script, "
-        "and this file does not exist",
-        do="check the path, relative to the directory you are in",
-        slug="script-not-found",
-    )
-
-
-def no_main(path: str) -> LeakscopeError:
-    return LeakscopeError(
-        f"the directory {_quoted(path)} cannot be run",
-        why="it has no __main__.py, the file Python starts in a directory",
-        do=f"name the script inside it, for example\nleakscope run {_typed(path)}/train.py",
-        slug="no-main",
+        "there is no program to watch",
+        why="nothing follows the options",
+        do="name a script, -m and a module, or a command, for example\nleakscope run train.py",
+        slug="no-program",
     )
 
 
@@ -102,16 +90,6 @@ def recording_too_new(path: str, found: int, understood: int) -> LeakscopeError:
     )
 
 
-def no_steps(path: str) -> LeakscopeError:
-    return LeakscopeError(
-        f"the recording {_quoted(path)} has no steps",
-        why="the program ended before leakscope saw an optimizer step, a forward pass, "
-        "a batch or a tick of the clock",
-        do="run it for longer, or call leakscope.step() once in each round of your loop",
-        slug="no-steps",
-    )
-
-
 def cannot_write(path: str, detail: str) -> LeakscopeError:
     return LeakscopeError(
         f"cannot write to {_quoted(path)}",
@@ -125,13 +103,13 @@ def unknown_format(name: str, known: tuple[str, ...]) -> LeakscopeError:
     return LeakscopeError(
         f"there is no report format {_quoted(name)}",
         why=f"the formats are {', '.join(known)}",
-        do=f"choose one of them: leakscope report RUN --format {known[0] if known else 'json'}",
+        do="choose one of them",
         slug="unknown-format",
     )
 
 
 def bad_option(option: str, value: str, wanted: str, example: str) -> LeakscopeError:
-    """`bad_option("--budget", "lots", "a share between 0 and 20 %", "--budget 1%")`."""
+    """`bad_option("--budget", "lots", "a share up to 100 %", "--budget 1%")`."""
     return LeakscopeError(
         f"{text.clean(option)} does not take {_quoted(value)}",
         why=f"it takes {text.clean(wanted)}",

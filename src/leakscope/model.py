@@ -80,7 +80,7 @@ class ProcessStart(_Written, frozen=True, tag="process"):
     parent_pid: int
     at: Moment
     kind: str = "process"
-    """main, worker, rank, child, helper …: what the process is for, in one word."""
+    """main, worker, child, helper or process: what the process is for, in one word."""
     name: str | None = None
     command: tuple[str, ...] = ()
     python: str | None = None
@@ -317,7 +317,8 @@ class Ending(_Noun, frozen=True):
 
 
 class Cost(_Noun, frozen=True):
-    """What watching cost, measured during this run."""
+    """What watching cost, as far as it measures itself during the run: taking and writing rows,
+    and the supervisor. Counting steps (below 1 µs each) is in bench/cost.py only."""
 
     agent_seconds: float
     agent_share: float

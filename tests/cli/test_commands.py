@@ -82,7 +82,7 @@ def test_missing_folder_and_wrong_wishes(
         (["report", str(tmp_path / "no")], "not-a-recording"),
         (["report", str(recorded), "--format", "pdf"], "unknown-format"),
         (["report", str(recorded), "-o", str(tmp_path / "no" / "x.json")], "cannot-write"),
-        (["run"], "bad-option"),
+        (["run"], "no-program"),
         (["run", "--budget", "lots", "x.py"], "bad-option"),
         (["run", "--report", "x.pdf", "x.py"], "unknown-format"),
     ):

@@ -64,7 +64,7 @@ def test_words_to_execute(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     assert _command("tool", "x") == (str(tool), "x")
     assert _command(str(tool)) == (str(tool),)
     assert _command("script", "x") == (python, "script", "x")
-    for words, slug in ((["nothing"], "command-not-found"), ([], "bad-option")):
+    for words, slug in ((["nothing"], "command-not-found"), ([], "no-program")):
         with pytest.raises(LeakscopeError) as caught:
             _command(*words)
         assert caught.value.slug == slug

@@ -113,7 +113,9 @@ def test_a_line_is_growing_once_it_exceeds_the_noise(seed: int, n: int, sigmas: 
 
 @given(seeds, st.integers(30, 100), st.floats(40, 300), st.integers(2, 5))
 @steady
-def test_more_of_the_same_leak_is_never_steady(seed: int, n: int, sigmas: float, times: int) -> None:
+def test_more_of_the_same_leak_is_never_steady(
+    seed: int, n: int, sigmas: float, times: int
+) -> None:
     whole = sigmas / n * np.arange(times * n)
     whole = MIB * (whole + np.random.default_rng(seed).normal(0, 1, times * n))
     if judge(series(whole[:n])).outcome is Outcome.GROWING:

@@ -28,16 +28,21 @@ def test_version_1_on_a_machine_with_both(tmp_path: Path) -> None:
     """Breaks when the empty version 2 tree of a hybrid machine is taken for the real one."""
     root = tmp_path / "sys"
     _group(root / "memory", "", {"memory.limit_in_bytes": _NO_LIMIT_V1})
-    _group(root / "memory", "job", {"memory.limit_in_bytes": f"{300 * _MIB}\n"})
-    own = _group(
+    # The group whose limit counts is the parent: its use counts too, siblings and all.
+    _group(
         root / "memory",
-        "job/7",
+        "job",
         {
-            "memory.limit_in_bytes": _NO_LIMIT_V1,
+            "memory.limit_in_bytes": f"{300 * _MIB}\n",
             "memory.usage_in_bytes": f"{120 * _MIB}\n",
             "memory.oom_control": "oom_kill_disable 0\nunder_oom 0\noom_kill 3\n",
             "memory.stat": f"cache 1\ntotal_cache {50 * _MIB}\ntotal_shmem {20 * _MIB}\n",
         },
+    )
+    own = _group(
+        root / "memory",
+        "job/7",
+        {"memory.limit_in_bytes": _NO_LIMIT_V1, "memory.usage_in_bytes": "1\n"},
     )
     _group(root, "", {"memory.current": "5"})
     proc = _proc(tmp_path, "9:pids:/\n4:hugetlb,memory:/job/7\n0::/\n")
@@ -56,13 +61,13 @@ def test_version_2_takes_the_smallest_limit_on_the_way_up(tmp_path: Path) -> Non
     """Breaks when "max" is read as a number, or a tighter limit above is missed."""
     root = tmp_path / "sys"
     _group(root, "", {})
-    _group(root, "pod", {"memory.max": f"{200 * _MIB}\n"})
     _group(root, "pod/box", {"memory.max": f"{400 * _MIB}\n"})
-    own = _group(
+    own = _group(root, "pod/box/own", {"memory.max": "max\n", "memory.current": "1\n"})
+    _group(
         root,
-        "pod/box/own",
+        "pod",
         {
-            "memory.max": "max\n",
+            "memory.max": f"{200 * _MIB}\n",
             "memory.current": f"{90 * _MIB}\n",
             "memory.events": "low 0\nhigh 0\nmax 4\noom 1\noom_kill 2\noom_group_kill 0\n",
             "memory.stat": f"anon 5\nfile {10 * _MIB}\nshmem {10 * _MIB}\n",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TextIO
 
-from leakscope import errors
+from leakscope import errors, text
 from leakscope.model import Report
 from leakscope.render import render
 from leakscope.render.style import Style
@@ -33,5 +33,8 @@ def write_report(report: Report, path: str, format_name: str | None = None) -> N
 def show(report: Report, directory: str, stream: TextIO, *, quiet: bool) -> None:
     """The report for people, or its one line."""
     style = Style.of(stream, recording=directory)
-    stream.write(one_line(report) + "\n" if quiet else render(report, "terminal", style))
+    if quiet:
+        stream.write(f"{one_line(report)}; recording in {text.clean(directory)}\n")
+    else:
+        stream.write(render(report, "terminal", style))
     stream.flush()

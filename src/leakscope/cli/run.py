@@ -2,7 +2,7 @@
 
   leakscope run train.py --epochs 3        a script, under this Python
   leakscope run -m package.train           a module
-  leakscope run torchrun --nproc 2 x.py    any command; the Pythons below it are followed
+  leakscope run torchrun x.py              any command; the Pythons below it are followed
 
 Options for leakscope come before the program; everything after it is the program's own.
 """
@@ -82,7 +82,9 @@ def run(options: argparse.Namespace) -> int:
     settings = {"steps_from": options.steps_from, "budget": f"{budget:g}"}
     write_header(directory, command, settings)
     supervisor = Supervisor(
-        directory, command, environment_for(directory, steps_from=options.steps_from)
+        directory,
+        command,
+        environment_for(directory, steps_from=options.steps_from, budget=budget),
     )
     try:
         exited = supervisor.run()
@@ -96,9 +98,7 @@ def command_for(options: argparse.Namespace) -> tuple[str, ...]:
     """The words to execute: scripts and modules run under this Python, commands as they are."""
     words = options.program
     if not words:
-        raise errors.bad_option(
-            "leakscope run", "", "a script, -m module or a command", "leakscope run train.py"
-        )
+        raise errors.no_program()
     if words[0] == "-m":
         return (sys.executable, *words)
     program = words[0]

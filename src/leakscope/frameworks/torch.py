@@ -36,6 +36,7 @@ class Listener(Protocol):
 
     counters: dict[str, StepCounter]
     kind: str
+    steps_from: str
     on_idle: Callable[[], None] | None
 
     def beat(self, source: str) -> None: ...
@@ -127,7 +128,8 @@ class TorchAdapter:
                 counter.look_at_next()
             elif self._tallied:
                 self._agent.census("torch.optimizer", _add_up(self._tallied))
-        if step >= _STEPS_BEFORE_REST and not self._is_resting:
+        counts_by_optimizer = self._agent.steps_from in ("auto", "optimizer")
+        if counts_by_optimizer and step >= _STEPS_BEFORE_REST and not self._is_resting:
             self._rest()
 
     def _take_tally(self, optimizer: Any) -> None:
@@ -325,12 +327,20 @@ def _add_up(tallied: dict[int, dict[str, tuple[int, int]]]) -> tuple[Tally, ...]
 _armed: dict[int, TorchAdapter] = {}
 
 
-def arm(agent: Listener) -> None:
-    """Hook torch for this agent, if torch is there and not hooked yet."""
+def arm(agent: Listener, *, is_loaded: bool = False) -> bool:
+    """Hook torch for this agent, once; False while torch is not there, or not all there yet.
+
+    `is_loaded` is the word of a caller who knows that its import has just been done: Python
+    itself marks it so a moment later.
+    """
     torch = sys.modules.get("torch")
-    if torch is not None and hasattr(torch, "optim") and id(agent) not in _armed:
+    is_loading = getattr(getattr(torch, "__spec__", None), "_initializing", False)
+    if torch is None or (is_loading and not is_loaded) or not hasattr(torch, "optim"):
+        return False
+    if id(agent) not in _armed:
         _armed[id(agent)] = adapter = TorchAdapter(agent, torch)
         adapter.arm()
+    return True
 
 
 def disarm(agent: Listener) -> None:

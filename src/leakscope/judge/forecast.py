@@ -64,6 +64,7 @@ def _resident_rate(answer: Verdict, verdicts: tuple[Verdict, ...]) -> Rate:
     candidates = [
         verdict.bytes_per_step
         for verdict in verdicts
-        if verdict.outcome is Outcome.GROWING and verdict.series.metric in (RSS, USS)
+        if verdict.outcome in (Outcome.GROWING, Outcome.LEAK)
+        and verdict.series.metric in (RSS, USS)
     ]
     return max([answer.bytes_per_step, *candidates], key=lambda rate: rate.value)

@@ -11,8 +11,8 @@ from leakscope.judge.excursions import Ground
 from leakscope.judge.track import Numbers
 
 MOST_LEVELS = 40
-"""Levels a contest is held over. More would cost time and add correlated points; fewer
-would blur jumps (lab, seed 1: 30 loses 2 % of staircases, 60 gains nothing)."""
+"""Levels a contest is held over. On 300 series of 120 points (lab, seed 7) 30 levels find 90 %
+of the leaks under a warm-up instead of 96, 60 levels 92 % of the staircases instead of 95."""
 
 
 @dataclass(frozen=True)

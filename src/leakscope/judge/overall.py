@@ -21,6 +21,8 @@ _LARGEST = 1024.0
 days, not months), but never below 64 bytes and always from 1 KiB a step on: a list of losses kept
 as floats grows by 32 bytes a step, and is what people mean to do."""
 
+_FEWEST_STEPS = 8
+
 _SEVERITY = (Outcome.STEADY, Outcome.UNKNOWN, Outcome.GROWING, Outcome.LEAK)
 
 
@@ -45,10 +47,16 @@ def judge_run(run: RunSeries, limit_bytes: int | None, names: dict[str, str]) ->
             if account is not None:
                 accounts.append(account)
     if not accounts:
-        because = "Nothing was recorded: the program ended before it could be sampled."
+        because = (
+            "No step was seen and nothing could be sampled; run longer, or call leakscope.step()."
+        )
         return Overall(Outcome.UNKNOWN, because, (), ())
-    growing = [one for one in accounts if one.verdict.outcome in _SEVERITY[2:]]
     verdicts = [verdict for account in accounts for verdict in account.verdicts]
+    if run.axis.tick_s is None and run.axis.last_step < _FEWEST_STEPS:
+        steps = text.plural(run.axis.last_step, "step")
+        because = f"Only {steps} were made, too few to tell growth from warm-up; run at least 60."
+        return Overall(Outcome.UNKNOWN, because, tuple(verdicts), ())
+    growing = [one for one in accounts if one.verdict.outcome in _SEVERITY[2:]]
     if len(growing) > 1 or (growing and len(accounts) > 1):
         tree = _sum(growing, names)
         return Overall(tree.outcome, tree.because, (tree, *verdicts), tuple(accounts))

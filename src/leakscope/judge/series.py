@@ -42,6 +42,7 @@ class RunSeries:
             for process, source in self.sources.items()
             if source != "fetch"
         }
+        self._by_clock = recording.run.settings.get("steps_from") == "time"
         self.axis = self._main_axis()
         self.series: BySeries = {}
         samples: dict[str, list[Sample]] = {}
@@ -66,7 +67,7 @@ class RunSeries:
             return kind == "main", rank == "0", float(self.axes[process].last_step)
 
         stepping = [process for process, axis in self.axes.items() if len(axis.steps) >= 2]
-        if stepping:
+        if stepping and not self._by_clock:
             return self.axes[max(stepping, key=importance)]
         moments = [
             ns
@@ -93,6 +94,8 @@ class RunSeries:
 
     def _axis_of(self, process: str) -> Axis:
         """A process that steps by itself has its own axis; a worker is on its parent's."""
+        if self._by_clock:
+            return self.axis
         own = self.axes.get(process)
         if own is not None and len(own.steps) >= 2:
             return own

@@ -21,33 +21,39 @@ class Cgroup:
     def __init__(self, version: int, directory: str) -> None:
         self.version = version
         self.directory = directory
+        self._directory_that_limits = self._limiting()[1]
 
     def limit_bytes(self) -> int | None:
         """The smallest limit on the way up to the root."""
+        return self._limiting()[0]
+
+    def _limiting(self) -> tuple[int | None, str]:
+        """That limit, and the group that has it: whose use counts against it."""
         name = "memory.max" if self.version == 2 else "memory.limit_in_bytes"
-        limits = []
+        smallest, where = None, self.directory
         directory = self.directory
         while True:
             value = _read_int(os.path.join(directory, name))
-            if value is not None and value < _NO_LIMIT:
-                limits.append(value)
+            if value is not None and value < (_NO_LIMIT if smallest is None else smallest):
+                smallest, where = value, directory
             parent = os.path.dirname(directory)
             if parent == directory or not os.path.exists(os.path.join(parent, "cgroup.procs")):
-                return min(limits, default=None)
+                return smallest, where
             directory = parent
 
     def read(self) -> dict[str, int]:
         """Use now, and how often the kernel killed for memory."""
         values: dict[str, int] = {}
+        directory = self._directory_that_limits
         name = "memory.current" if self.version == 2 else "memory.usage_in_bytes"
-        use = _read_int(os.path.join(self.directory, name))
+        use = _read_int(os.path.join(directory, name))
         if use is not None:
             values["cgroup_use_bytes"] = use
         events = "memory.events" if self.version == 2 else "memory.oom_control"
-        kills = _read_field(os.path.join(self.directory, events), b"oom_kill")
+        kills = _read_field(os.path.join(directory, events), b"oom_kill")
         if kills is not None:
             values["oom_kills_count"] = kills
-        stat = os.path.join(self.directory, "memory.stat")
+        stat = os.path.join(directory, "memory.stat")
         prefix = b"" if self.version == 2 else b"total_"  # of the groups below too, as is the use
         cache = _read_field(stat, b"file" if self.version == 2 else b"total_cache")
         if cache is not None:

@@ -1,4 +1,4 @@
-"""The pulse: a row of counters at each step, in preallocated columns, written in blocks.
+"""The pulse: a row of counters at a step, in preallocated columns, written in blocks.
 
 Nothing here grows with the number of steps. Reading a row costs 2 to 4 µs; a counter whose
 price is higher (mallinfo2 walks the free lists: 0.3 µs to 0.5 ms; allocated blocks: 20 to 80 µs)
@@ -39,6 +39,8 @@ code has left the processor's caches: steps of 0.5 ms get a row every tenth time
 every time. A short run must have its rows too, so the pauses start small and grow with each
 reading; the first 250 rows cost 0.8 % of the first 0.6 s."""
 
+_BUDGET = 0.01
+
 _ROWS_IN_A_LIFE = 2000
 _LONGEST_PAUSE_NS = 1_000_000_000
 """A row is not worth more than a 2000th of the time there has been, nor is a second lost on a long
@@ -51,13 +53,17 @@ _PAGE = os.sysconf("SC_PAGE_SIZE")
 class Pulse:
     """Counters at steps, for one process and one source of steps at a time."""
 
-    def __init__(self, process: str, writer: Writer, read_heap: HeapReader | None) -> None:
+    def __init__(
+        self, process: str, writer: Writer, read_heap: HeapReader | None, budget: float = _BUDGET
+    ) -> None:
         self.process = process
         self.source = ""
         self.spent_ns = 0
         self.rows_taken = 0
         self._writer = writer
         self._read_heap = read_heap
+        # The pauses are for the budget of 1 %; with another one they stretch or shrink.
+        self._stretch = min(max(_BUDGET / budget, 0.02), 100.0)
         self._statm = -1
         self._columns = [array("q", bytes(8 * _ROWS)) for _ in COLUMNS]
         self._used = 0
@@ -86,7 +92,7 @@ class Pulse:
             began = ended
             columns[3][row], columns[4][row] = self._read_heap()
             ended = monotonic_ns()
-            self._next_heap_ns = ended + (ended - began) * self._heap_pause
+            self._next_heap_ns = ended + int((ended - began) * self._heap_pause * self._stretch)
             if self._heap_pause < _HEAP_PAUSE:
                 self._heap_pause += 1
         blocks_ns = 0
@@ -95,7 +101,7 @@ class Pulse:
             columns[5][row] = sys.getallocatedblocks()
             ended = monotonic_ns()
             blocks_ns = ended - began
-            self._next_blocks_ns = ended + (ended - began) * self._blocks_pause
+            self._next_blocks_ns = ended + int(blocks_ns * self._blocks_pause * self._stretch)
             if self._blocks_pause < _BLOCKS_PAUSE:
                 self._blocks_pause += _BLOCKS_PAUSE_GROWS
         self._used = row + 1
@@ -107,7 +113,8 @@ class Pulse:
         if not self._started_ns:
             self._started_ns = now_ns
         by_age_ns = min((now_ns - self._started_ns) // _ROWS_IN_A_LIFE, _LONGEST_PAUSE_NS)
-        self.next_row_ns = ended + max((spent_ns - blocks_ns) * self._row_pause, by_age_ns)
+        by_cost_ns = int((spent_ns - blocks_ns) * self._row_pause * self._stretch)
+        self.next_row_ns = ended + max(by_cost_ns, by_age_ns)
         if self._row_pause < _ROW_PAUSE:
             self._row_pause += 1
         self.spent_ns += spent_ns

@@ -15,7 +15,7 @@ import os
 import sys
 import time
 
-_START_UP_PAUSE_NS = 100000000
+_START_UP_PAUSE_NS = 250000000
 """Imports that follow each other more closely than this are the program starting up."""
 
 
@@ -77,9 +77,7 @@ def _start_agent(directory):
                 sys.path.remove(path)
     import leakscope.agent
 
-    leakscope.agent.start_agent(
-        directory, steps_from=os.environ.get("LEAKSCOPE_STEPS_FROM", "auto")
-    )
+    leakscope.agent.start_for_run(directory)
 
 
 def _quietly(action, directory):
