@@ -7,7 +7,7 @@ from torch import nn
 from torch.nn import functional
 from torchmetrics.classification import MulticlassAUROC
 
-STEPS = int(os.environ.get("ZOO_STEPS", "360"))
+STEPS = int(os.environ.get("ZOO_STEPS", "480"))
 EPOCH = 60
 CLASSES = 24
 
@@ -15,7 +15,7 @@ CLASSES = 24
 def main():
     torch.manual_seed(0)
     torch.set_num_threads(1)
-    model = nn.Sequential(nn.Linear(48, 192), nn.GELU(), nn.Linear(192, CLASSES))
+    model = nn.Sequential(nn.Linear(48, 1024), nn.GELU(), nn.Linear(1024, CLASSES))
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
     auroc = MulticlassAUROC(num_classes=CLASSES)
     truth = torch.randn(48, CLASSES)

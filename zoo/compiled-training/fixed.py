@@ -6,13 +6,13 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-STEPS = int(os.environ.get("ZOO_STEPS", "300"))
+STEPS = int(os.environ.get("ZOO_STEPS", "600"))
 
 
 class Net(nn.Module):
     def __init__(self):
         super().__init__()
-        self.first, self.second = nn.Linear(96, 256), nn.Linear(256, 12)
+        self.first, self.second = nn.Linear(96, 1024), nn.Linear(1024, 12)
 
     def forward(self, x):
         return self.second(functional.gelu(self.first(x)))
@@ -25,7 +25,7 @@ def main():
     model = net
     optimizer = torch.optim.SGD(net.parameters(), lr=0.02)
     for step in range(1, STEPS + 1):
-        size = (128, 96, 64)[step % 3] if step % 40 else 33
+        size = (384, 320, 256)[step % 3] if step % 40 else 33
         x = torch.randn(size, 96)
         loss = functional.cross_entropy(model(x), x[:, :12].argmax(1))
         optimizer.zero_grad()

@@ -27,7 +27,7 @@ def main():
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, STEPS)
     average = None
     for step in range(1, STEPS + 1):
-        x = torch.randn(96, 128)
+        x = torch.randn(192, 128)
         loss = functional.cross_entropy(model(x), x[:, :10].argmax(1))
         optimizer.zero_grad()
         loss.backward()

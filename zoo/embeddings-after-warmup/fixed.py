@@ -11,7 +11,7 @@ STEPS = int(os.environ.get("ZOO_STEPS", "300"))
 
 class Trainer:
     def __init__(self):
-        self.encoder = nn.Sequential(nn.Linear(128, 256), nn.ReLU(), nn.Linear(256, 64))
+        self.encoder = nn.Sequential(nn.Linear(128, 1024), nn.ReLU(), nn.Linear(1024, 64))
         self.optimizer = torch.optim.AdamW(self.encoder.parameters(), lr=1e-3)
         self.for_plot = []
 

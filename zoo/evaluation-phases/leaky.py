@@ -12,13 +12,13 @@ STEPS = int(os.environ.get("ZOO_STEPS", "400"))
 def main():
     torch.manual_seed(0)
     torch.set_num_threads(1)
-    model = nn.Sequential(nn.Linear(64, 256), nn.ReLU(), nn.Linear(256, 100))
+    model = nn.Sequential(nn.Linear(64, 1024), nn.ReLU(), nn.Linear(1024, 100))
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
     validation = torch.randn(4000, 64)
     predictions = None
     for step in range(1, STEPS + 1):
         model.train()
-        x = torch.randn(128, 64)
+        x = torch.randn(320, 64)
         loss = functional.cross_entropy(model(x), x.argmax(1))
         optimizer.zero_grad()
         loss.backward()

@@ -5,12 +5,12 @@ import os
 import torch
 from torch import nn
 
-STEPS = int(os.environ.get("ZOO_STEPS", "480"))
+STEPS = int(os.environ.get("ZOO_STEPS", "960"))
 TOKENS = 48
 
 
 class Decoder(nn.Module):
-    def __init__(self, width=128, heads=4, vocabulary=500):
+    def __init__(self, width=256, heads=4, vocabulary=500):
         super().__init__()
         self.heads = heads
         self.embed = nn.Embedding(vocabulary, width)
@@ -32,7 +32,7 @@ def main():
     torch.manual_seed(0)
     torch.set_num_threads(1)
     model = Decoder().eval()
-    keys, values = torch.zeros(2, 64, TOKENS, 4, 32)
+    keys, values = torch.zeros(2, 64, TOKENS, 4, 64)
     for request in range(STEPS // TOKENS):
         token, past = torch.randint(0, 500, (64, 1)), (0, keys, values)
         for _ in range(TOKENS):

@@ -5,12 +5,12 @@ import os
 import torch
 from torch import nn
 
-STEPS = int(os.environ.get("ZOO_STEPS", "480"))
+STEPS = int(os.environ.get("ZOO_STEPS", "960"))
 TOKENS = 48
 
 
 class Decoder(nn.Module):
-    def __init__(self, width=128, heads=4, vocabulary=500):
+    def __init__(self, width=256, heads=4, vocabulary=500):
         super().__init__()
         self.heads = heads
         self.embed = nn.Embedding(vocabulary, width)

@@ -13,7 +13,7 @@ from transformers import (
     TrainingArguments,
 )
 
-STEPS = int(os.environ.get("ZOO_STEPS", "200"))
+STEPS = int(os.environ.get("ZOO_STEPS", "300"))
 
 
 class Sentences(Dataset):
@@ -42,7 +42,7 @@ def main():
     config = BertConfig(
         vocab_size=800,
         hidden_size=64,
-        num_hidden_layers=1,
+        num_hidden_layers=2,
         num_attention_heads=2,
         intermediate_size=128,
         max_position_embeddings=64,

@@ -6,7 +6,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-STEPS = int(os.environ.get("ZOO_STEPS", "400"))
+STEPS = int(os.environ.get("ZOO_STEPS", "240"))
 
 
 class ActivationProbe:
@@ -19,17 +19,19 @@ class ActivationProbe:
     def remember(self, module, args, output):
         values = output.detach()
         self.stats["mean"] = values.mean(0)
-        self.stats["std"] = values.std(0)
-        self.stats["dead"] = (values <= 0).float().mean(0)
+        self.stats["peak"] = values.amax(0)
+        self.stats["dead"] = values.count_nonzero(0)
 
 
 def main():
     torch.manual_seed(0)
     torch.set_num_threads(1)
-    model = nn.Sequential(nn.Linear(64, 256), nn.ReLU(), nn.Linear(256, 10))
+    model = nn.Sequential(
+        nn.Linear(64, 256), nn.ReLU(), nn.Linear(256, 1024), nn.ReLU(), nn.Linear(1024, 10)
+    )
     optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
     for step in range(1, STEPS + 1):
-        x, y = torch.randn(128, 64), torch.randint(0, 10, (128,))
+        x, y = torch.randn(64, 64), torch.randint(0, 10, (64,))
         probe = ActivationProbe(model[1])
         loss = functional.cross_entropy(model(x), y)
         probe.handle.remove()
@@ -37,8 +39,8 @@ def main():
         loss.backward()
         optimizer.step()
         if step % 50 == 0:
-            dead = probe.stats["dead"].mean().item()
-            print(f"step {step}: loss {loss.item():.3f}, dead {dead:.2f}")
+            dead = (probe.stats["dead"] == 0).sum().item()
+            print(f"step {step}: loss {loss.item():.3f}, dead {dead}")
 
 
 if __name__ == "__main__":

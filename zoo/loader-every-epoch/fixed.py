@@ -7,7 +7,7 @@ from torch import nn
 from torch.nn import functional
 from torch.utils.data import DataLoader, Dataset
 
-STEPS = int(os.environ.get("ZOO_STEPS", "240"))
+STEPS = int(os.environ.get("ZOO_STEPS", "360"))
 EPOCHS = 6
 WORKERS = 0
 
@@ -23,7 +23,7 @@ class Noise(Dataset):
 def main():
     torch.manual_seed(0)
     torch.set_num_threads(1)
-    model = nn.Sequential(nn.Conv2d(3, 24, 3, 2), nn.ReLU(), nn.Flatten(), nn.Linear(24 * 225, 10))
+    model = nn.Sequential(nn.Conv2d(3, 64, 5, 2), nn.ReLU(), nn.Flatten(), nn.Linear(64 * 196, 10))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9)
     for epoch in range(EPOCHS):
         loader = DataLoader(Noise(), 16, shuffle=True, num_workers=WORKERS)

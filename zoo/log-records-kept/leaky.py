@@ -27,7 +27,7 @@ def main():
     log.addHandler(handler)
     log.setLevel(logging.DEBUG)
     log.propagate = False
-    model = nn.Sequential(nn.Linear(100, 300), nn.ReLU(), nn.Linear(300, 300), nn.Linear(300, 5))
+    model = nn.Sequential(nn.Linear(100, 800), nn.ReLU(), nn.Linear(800, 800), nn.Linear(800, 5))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.02)
     for step in range(1, STEPS + 1):
         x = torch.randn(128, 100)

@@ -12,12 +12,12 @@ STEPS = int(os.environ.get("ZOO_STEPS", "600"))
 def main():
     torch.manual_seed(0)
     torch.set_num_threads(1)
-    model = nn.Sequential(nn.Linear(64, 256), nn.ReLU(), nn.Linear(256, 8))
+    model = nn.Sequential(nn.Linear(64, 1024), nn.ReLU(), nn.Linear(1024, 8))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, 0.1, total_steps=STEPS)
     losses, rates = [], []
     for _ in range(STEPS):
-        x = torch.randn(256, 64)
+        x = torch.randn(384, 64)
         loss = functional.cross_entropy(model(x), x[:, :8].argmax(1))
         optimizer.zero_grad()
         loss.backward()

@@ -17,7 +17,7 @@ def sample_task():
 
 
 class Maml:
-    def __init__(self, inner_lr=0.02, inner_steps=3):
+    def __init__(self, inner_lr=0.02, inner_steps=5):
         self.net = nn.Sequential(
             nn.Linear(1, 64), nn.ReLU(), nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 1)
         )

@@ -23,7 +23,7 @@ def main():
     torch.manual_seed(0)
     torch.set_num_threads(1)
     shards = Shards()
-    model = nn.Sequential(nn.Linear(64, 256), nn.ReLU(), nn.Linear(256, 64))
+    model = nn.Sequential(nn.Linear(64, 1024), nn.ReLU(), nn.Linear(1024, 64))
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
     for step in range(1, STEPS + 1):
         x = shards.batch(step)

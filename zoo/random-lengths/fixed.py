@@ -24,7 +24,7 @@ def main():
     model = nn.Sequential(embed, block, head)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
     for step in range(1, STEPS + 1):
-        ids = torch.randint(0, 1000, (4, text_length()))
+        ids = torch.randint(0, 1000, (8, text_length()))
         logits = model(ids)
         loss = functional.cross_entropy(logits[:, :-1].flatten(0, 1), ids[:, 1:].flatten())
         optimizer.zero_grad()

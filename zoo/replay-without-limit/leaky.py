@@ -9,7 +9,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-STEPS = int(os.environ.get("ZOO_STEPS", "300"))
+STEPS = int(os.environ.get("ZOO_STEPS", "400"))
 FRAME = (4, 20, 20)
 
 
@@ -34,7 +34,7 @@ def main():
     torch.set_num_threads(1)
     game = Game(0)
     q_net = nn.Sequential(
-        nn.Conv2d(4, 16, 5, 2), nn.ReLU(), nn.Flatten(), nn.Linear(16 * 64, 64), nn.Linear(64, 3)
+        nn.Conv2d(4, 32, 5, 2), nn.ReLU(), nn.Flatten(), nn.Linear(32 * 64, 64), nn.Linear(64, 3)
     )
     optimizer = torch.optim.RMSprop(q_net.parameters(), lr=1e-4)
     memory = deque()

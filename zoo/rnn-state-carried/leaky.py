@@ -5,11 +5,11 @@ import os
 import torch
 from torch import nn
 
-STEPS = int(os.environ.get("ZOO_STEPS", "300"))
+STEPS = int(os.environ.get("ZOO_STEPS", "400"))
 
 
 class Forecaster(nn.Module):
-    def __init__(self, channels=16, hidden=96):
+    def __init__(self, channels=16, hidden=256):
         super().__init__()
         self.lstm = nn.LSTM(channels, hidden, batch_first=True)
         self.head = nn.Linear(hidden, channels)

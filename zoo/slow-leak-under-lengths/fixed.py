@@ -13,7 +13,7 @@ TAGS = 32
 
 
 class Tagger(nn.Module):
-    def __init__(self, width=64):
+    def __init__(self, width=48):
         super().__init__()
         self.embed = nn.Embedding(2000, width)
         self.mix = nn.GRU(width, width, batch_first=True, bidirectional=True)
@@ -32,7 +32,7 @@ def main():
     calibration = deque(maxlen=20)
     for step in range(1, STEPS + 1):
         length = random.randrange(8, 96)
-        ids = torch.randint(0, 2000, (16, length))
+        ids = torch.randint(0, 2000, (24, length))
         logits = model(ids)
         loss = functional.cross_entropy(logits.flatten(0, 1), ids.flatten() % TAGS)
         optimizer.zero_grad()

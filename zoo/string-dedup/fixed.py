@@ -4,7 +4,7 @@ import os
 import random
 import re
 
-STEPS = int(os.environ.get("ZOO_STEPS", "500"))
+STEPS = int(os.environ.get("ZOO_STEPS", "1500"))
 WORDS = [f"{a}{b}{c}" for a in "bdfgklmnprst" for b in "aeiou" for c in ("n", "r", "sh", "th")]
 
 

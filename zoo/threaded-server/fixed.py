@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import torch
 from torch import nn
 
-STEPS = int(os.environ.get("ZOO_STEPS", "600"))
+STEPS = int(os.environ.get("ZOO_STEPS", "900"))
 
 
 @dataclass
@@ -51,7 +51,7 @@ class Service:
 
 def client(service, first, count, done):
     for number in range(first, first + count):
-        payload = torch.randn(8, 3, 24, 24)
+        payload = torch.randn(12, 3, 24, 24)
         done.append(len(service.submit(number, payload).result()))
         del done[:-10]
         time.sleep(0.002)
