@@ -176,8 +176,10 @@ class Supervisor:
     def _look(self, now_s: float) -> None:
         assert self._program is not None
         if now_s >= self._next_tree_s:
+            began_s = time.thread_time()
             self._find_members()
-            self._next_tree_s = now_s + max(_TREE_S, _TREE_PAUSE * (time.monotonic() - now_s))
+            cost_s = time.thread_time() - began_s
+            self._next_tree_s = now_s + max(_TREE_S, _TREE_PAUSE * cost_s)
         for process, member in list(self._members.items()):
             rss = member.watched.rss_bytes()
             if rss is None:
@@ -234,10 +236,12 @@ class Supervisor:
         began_s = time.monotonic()
         if began_s < member.next_slow_s:
             return
+        # Our own processor time: on a busy machine the clock would count the others' too.
+        cost_began_s = time.thread_time()
         values, gaps = member.watched.read_slow()
         if values:
             self._writer.append(Sample(_now(), process, "process", values, gaps))
-        cost_s = time.monotonic() - began_s
+        cost_s = time.thread_time() - cost_began_s
         pause = _SLOW_PAUSE_FAMILY if len(self._members) > 1 else _SLOW_PAUSE_ALONE
         age_s = began_s - member.first_seen_s
         member.next_slow_s = began_s + max(cost_s * pause, age_s * _SLOW_SHARE_OF_AGE, 0.03)

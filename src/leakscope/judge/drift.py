@@ -14,6 +14,7 @@ from leakscope.judge.levels import Levels, levels_of
 from leakscope.judge.rivals import Contest, contest, slope_of
 from leakscope.judge.staircase import Staircase, staircase_of
 from leakscope.judge.track import Track
+from leakscope.model import Series
 
 # The thresholds below were chosen on seeds 1, 2 and 7 of bench/judge_lab.py, 60 to 400 series
 # for each family and n = 60, 120, 300; seeds 1000 and 2000 were looked at once. Published
@@ -23,6 +24,10 @@ LEAST_LEAD = 6.0
 """By how much a drift must explain better: e^3 in likelihood, after the prices. On seed 7 two
 of 300 flat series of 60 points passed it, none of 120 points and one of 300 points; the
 thresholds after this one stopped all three."""
+
+LEAST_LEAD_OF_EVEN = -3.0
+LEAST_LEAD_OF_JUMPS = 8.0
+MOST_OF_ONE_JUMP = 0.25
 
 FEW_LEVELS = 24
 LEAST_LEAD_OF_CURVES = 12.0
@@ -73,6 +78,10 @@ undoes up to a half), several drops that no earlier jump explains and that give 
 it, or a low level that rises by less than 0.12 of it once its three largest single rises
 are left out."""
 
+FEWEST_AGREEING = 3
+AGREEING_RATIO = 0.4
+"""Slope of the floors over that of all values less their garbage; three of them at least."""
+
 STEADY_PACE = 0.7
 """Of counters without noise: the newest third rises at this share of the mean pace."""
 
@@ -114,7 +123,7 @@ def drift_of(track: Track) -> Drift:
         return Drift(Objection.TOO_FEW, track, ground, every, every)
     since = track.x[first_judged(track)]
     judged = every.since(min(int(np.searchsorted(every.x, since)), len(every.x) - fewest))
-    if not track.is_floors and _has_holes(judged, float(track.x[-1] - since)):
+    if not track.is_floors and _has_holes(judged, track, since):
         return Drift(Objection.TOO_FEW, track, ground, judged, every)
     found = contest(judged)
     effect = LEAST_EFFECT_OF_FEW if track.is_floors else LEAST_EFFECT
@@ -122,14 +131,34 @@ def drift_of(track: Track) -> Drift:
     objection = object_to(found, judged, late, effect) or _given_back(track, ground, judged, found)
     if objection is None or _rises_at_every_level(track, ground, judged):
         return Drift(Objection.NONE, track, ground, judged, every, found, None, late)
+    whole = Levels(judged.x, judged.y, (), judged.grain)
+    risen = contest(whole)
+    risen_late = late_slope(whole, risen)
     stairs = staircase_of(ground)
-    if stairs is not None:
-        whole = Levels(judged.x, judged.y, (), judged.grain)
-        risen = contest(whole)
-        risen_late = late_slope(whole, risen)
-        if object_to(risen, whole, risen_late, LEAST_EFFECT_OF_FEW) is None:
-            return Drift(Objection.NONE, track, ground, whole, every, risen, stairs, risen_late)
+    if _keeps_rising(track, ground, whole, risen, risen_late, stairs):
+        return Drift(Objection.NONE, track, ground, whole, every, risen, stairs, risen_late)
     return Drift(objection, track, ground, judged, every, found, None, late)
+
+
+def _keeps_rising(
+    track: Track,
+    ground: Ground,
+    whole: Levels,
+    risen: Contest,
+    late: float,
+    stairs: Staircase | None,
+) -> bool:
+    """True if the rises that were taken for single jumps are themselves the growth."""
+    if stairs is not None:
+        least_lead = LEAST_LEAD_OF_EVEN if stairs.is_even else LEAST_LEAD
+        return object_to(risen, whole, late, LEAST_EFFECT_OF_FEW, least_lead) is None
+    claimed = risen.slope * whole.span
+    largest = max((abs(size) for size in ground.jump_size), default=0.0)
+    return (
+        largest <= MOST_OF_ONE_JUMP * claimed
+        and object_to(risen, whole, late, LEAST_EFFECT, LEAST_LEAD_OF_JUMPS) is None
+        and _given_back(track, ground, whole, risen) is None
+    )
 
 
 def first_judged(track: Track) -> int:
@@ -141,12 +170,17 @@ def first_judged(track: Track) -> int:
 
 
 def object_to(
-    found: Contest, judged: Levels, late_slope: float, least_effect: float
+    found: Contest,
+    judged: Levels,
+    late_slope: float,
+    least_effect: float,
+    least_lead: float = LEAST_LEAD,
 ) -> Objection | None:
     """What the numbers of a contest say against growth."""
     is_curved = found.drift.name in ("saturating + line", "knee")
     has_few = len(judged.x) < FEW_LEVELS
-    least_lead = LEAST_LEAD_OF_CURVES if is_curved and has_few else LEAST_LEAD
+    if is_curved and has_few:
+        least_lead = max(least_lead, LEAST_LEAD_OF_CURVES)
     if found.slope <= 0 or found.lead < least_lead:
         return Objection.RIVAL
     errors = max(LEAST_ERRORS, float(stats.t.isf(RAREST_CHANCE, found.freedom)))
@@ -167,9 +201,35 @@ def late_slope(levels: Levels, found: Contest) -> float:
     return slope_of(levels.since(min(cut, len(levels.x) - 4)), found.drift.memory)[0]
 
 
-def _has_holes(levels: Levels, span: float) -> bool:
-    """True if what was kept stands for too little of the judged part."""
-    return levels.span < LEAST_COVERED * span or float(np.diff(levels.x).max()) > WIDEST_HOLE * span
+def floors_agree(drift: Drift, series: Series) -> bool:
+    """True if the floors alone rise about as fast as all values less their garbage do.
+
+    Garbage that gathers ever faster would else pass for growth.
+    """
+    found, ground = drift.contest, drift.ground
+    at = np.asarray(series.steps, dtype=float)[list(series.floors)]
+    since = np.searchsorted(ground.x, drift.levels.x[0])
+    y = ground.y.copy()
+    for j, size in zip(ground.jump_at, ground.jump_size, strict=True):
+        y[j:] -= size
+    kept = np.flatnonzero(np.isin(ground.x, at))
+    kept = kept[kept >= since]
+    if found is None or len(kept) < FEWEST_AGREEING:
+        return False
+    slope = float(stats.theilslopes(y[kept], ground.x[kept])[0])
+    if drift.staircase is not None:
+        slope = float(stats.theilslopes(ground.y[kept], ground.x[kept])[0])
+    return AGREEING_RATIO < slope / found.slope < 1 / AGREEING_RATIO
+
+
+def _has_holes(levels: Levels, track: Track, since: float) -> bool:
+    """True if what was kept stands for too little of the judged part.
+
+    Counted in rows: where the recording itself has a gap nothing was left out.
+    """
+    rows = len(track.x) - 1 - int(np.searchsorted(track.x, since))
+    at = np.interp(levels.x, track.x, np.arange(len(track.x)))
+    return at[-1] - at[0] < LEAST_COVERED * rows or float(np.diff(at).max()) > WIDEST_HOLE * rows
 
 
 def _given_back(track: Track, ground: Ground, judged: Levels, found: Contest) -> Objection | None:
@@ -179,7 +239,8 @@ def _given_back(track: Track, ground: Ground, judged: Levels, found: Contest) ->
     for x, y in ((track.x, track.y), (ground.x, ground.y)):
         # With and without spikes: they cut teeth into pieces too short to be undone.
         teeth = teeth_of(x, y, ground.jump, float(judged.x[0]))
-        if sum(tooth.undone for tooth in teeth) > BACK_RATIO * claimed:
+        undone = sum(tooth.undone for tooth in teeth if not ground.is_paired(tooth.at))
+        if undone > BACK_RATIO * claimed:
             return Objection.GIVEN_BACK
     if not drops:
         return None

@@ -16,6 +16,7 @@ from scipy import ndimage
 from leakscope.judge.jumps import (
     DIP_SHARE,
     JUMP_SPREADS,
+    LIKE_SHARE,
     SMALL_SHARE,
     increment_spread,
     jumps_of,
@@ -28,6 +29,9 @@ from leakscope.judge.track import Flags, Numbers, Track
 HELD_SHARE = 1 / 8
 """A level counts once it is held for this share of the run. Saw-teeth and evaluations up to
 that length disappear; a monotone series passes the opening unchanged, whatever its length."""
+
+STAGES = 4
+"""A fall may take this many points."""
 
 SHELF_SHARE = 1 / 20
 """Longest shelf between two stages of one fall."""
@@ -58,6 +62,18 @@ class Ground:
                 taken = (self.jump_size[first] - self.jump_size[second]) / 2
                 y[self.jump_at[first] : self.jump_at[second]] -= taken
         return y
+
+    def is_paired(self, step: float) -> bool:
+        """True if the drop at this step, or just after it, undoes the jump just before it.
+
+        A partner further back is none here: of many steps up some fits any tooth.
+        """
+        at = int(np.searchsorted(self.x, step))
+        for j, (jump, size) in enumerate(zip(self.jump_at, self.jump_size, strict=True)):
+            if size < 0 <= self.partner[j] and 0 <= jump - at < STAGES:
+                between = self.jump_size[self.partner[j] + 1 : j]
+                return all(abs(other) < LIKE_SHARE * -size for other in between)
+        return False
 
     def lone_drops(self) -> list[int]:
         """Positions, in the list of jumps, of the drops that undo no single jump."""

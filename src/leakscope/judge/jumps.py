@@ -30,6 +30,12 @@ MOST_WIDE = 8
 PAIR_TOLERANCE = 0.35
 """An up and a later down are one buffer taken and given back if their sizes differ by less."""
 
+LIKE_SHARE = 0.25
+"""Of a drop: smaller jumps before it are beside the point."""
+
+LOOK_BACK = 3
+"""So many jumps back a drop may find what it gives back. Further back some sum always fits."""
+
 DIP_SHARE = 1 / 12
 """A dip is narrower than this share of the run, and begins and ends sharply."""
 
@@ -61,7 +67,7 @@ def teeth_of(x: Numbers, y: Numbers, jump: float, from_step: float) -> list[Toot
     for j in np.flatnonzero(sizes < float(sizes.min(initial=0.0)) / 10):
         drop, at = float(-sizes[j]), int(sharp[j])
         # Small bursts on the way up do not end a tooth, and are no part of its rise.
-        like = np.abs(sizes) > drop / 4
+        like = np.abs(sizes) > LIKE_SHARE * drop
         before, after = np.flatnonzero(like[:j]), np.flatnonzero(like[j + 1 :]) + j + 1
         since = int(before[-1]) + 1 if len(before) else 0
         start = int(sharp[since - 1]) if since else 0
@@ -71,10 +77,22 @@ def teeth_of(x: Numbers, y: Numbers, jump: float, from_step: float) -> list[Toot
             and sizes[after[0]] > (1 - PAIR_TOLERANCE) * drop
         )
         rise = float(y[at - 1] - y[start] - sizes[since:j].sum())
-        undone = min(drop, rise)
+        undone = min(drop - _taken(sizes[before[-LOOK_BACK:]], drop), rise)
         if undone > 0 and not is_dip:
             teeth.append(Tooth(float(x[at]), drop, undone))
     return teeth
+
+
+def _taken(sizes: Numbers, drop: float) -> float:
+    """What the jumps before a drop took and had not given back, if that is what it gives back.
+
+    An epoch that begins with its loaders and a buffer, and soon frees the loaders, ends with
+    a drop that undoes no growth.
+    """
+    for taken in np.cumsum(sizes[::-1]).tolist():
+        if abs(drop - taken) <= PAIR_TOLERANCE * max(drop, taken):
+            return float(taken)
+    return 0.0
 
 
 def increment_spread(x: Numbers, y: Numbers) -> float:
@@ -130,17 +148,18 @@ def jumps_of(x: Numbers, y: Numbers, jump: float) -> tuple[list[int], list[float
     rises = np.diff(y)
     usual = float(np.median(rises / np.diff(x)))
     found: dict[int, float] = {}
-    last = -2
+    last, first = -2, 0
     for i in sharp_jumps(x, y, jump).tolist():
+        is_same = i - last <= 1 and rises[i - 1] * rises[last - 1] > 0
+        first = first if is_same else i
         # Medians of three: one noisy value beside the jump must not set its size. What the
         # drift adds from one side to the other belongs to the drift.
-        before, after = slice(max(0, i - 3), i), slice(i, i + 3)
+        before, after = slice(max(0, first - 3), first), slice(i, i + 3)
         drifted = usual * float(x[after].mean() - x[before].mean())
         size = float(np.median(y[after]) - np.median(y[before])) - drifted
-        size = size if size * rises[i - 1] > 0 else float(rises[i - 1])
-        if i - last <= 1 and found[last] * size > 0:
-            size = found.pop(last) + float(rises[i - 1])
-        found[i] = size
+        if is_same:
+            found.pop(last, None)
+        found[i] = size if size * rises[i - 1] > 0 else float(y[i] - y[first - 1])
         last = i
     found.update(_wide_jumps(y, found))
     at = sorted(found)

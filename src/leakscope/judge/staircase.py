@@ -22,6 +22,12 @@ also as regular."""
 UNLIKE_GAPS = 3.5
 """Largest distance over the median distance, and silence since the last rise likewise."""
 
+EVEN_RISES = 5
+UNLIKE_WHEN_EVEN = 2.2
+"""Five rises whose sizes and distances, the silence at both ends among them, are at most 2.2 times
+the usual one (a rise that was missed doubles a distance) are a staircase by their evenness alone.
+Steps that end are as even, but the silence after them is longer than that."""
+
 
 @dataclass(frozen=True)
 class Staircase:
@@ -30,6 +36,8 @@ class Staircase:
     at: tuple[float, ...]
     size: float
     """Of the usual rise."""
+    is_even: bool
+    """So regular that nothing else has to speak for it."""
 
 
 def staircase_of(ground: Ground) -> Staircase | None:
@@ -48,4 +56,10 @@ def staircase_of(ground: Ground) -> Staircase | None:
         return None
     if max(gaps.max(), silence) > UNLIKE_GAPS * usual_gap or before > 0.5 * (at[-1] - ground.x[0]):
         return None
-    return Staircase(tuple(at.tolist()), usual_size)
+    most = UNLIKE_WHEN_EVEN
+    is_even = (
+        len(rises) >= EVEN_RISES
+        and sizes.max() <= most * usual_size <= most**2 * sizes.min()
+        and max(before, gaps.max(), silence) <= most * usual_gap
+    )
+    return Staircase(tuple(at.tolist()), usual_size, bool(is_even))

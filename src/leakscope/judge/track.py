@@ -23,6 +23,13 @@ and, unlike the minimum, not the reading of a single dip."""
 WHOLE_FLOORS = 5
 """Fewer values at full collections than this do not make a line."""
 
+UNLIKE_TEETH = 0.5
+"""Garbage gathers steadily if what a collection frees is, up to this share of the usual, the age
+of the garbage times one rate. Where it is not, only the floors themselves count."""
+
+FREEING_SHARE = 0.75
+"""This share of the collections must free something for the rate of garbage to mean anything."""
+
 
 @dataclass(frozen=True)
 class Track:
@@ -35,10 +42,8 @@ class Track:
     is_exact: bool
     is_floors: bool = False
     """True where the points are the values right after full collections."""
-
-    def part(self, first: int) -> Track:
-        """The points from index `first` on."""
-        return Track(self.x[first:], self.y[first:], self.grain, self.is_exact, self.is_floors)
+    is_cleared: bool = False
+    """True where the garbage since the last full collection is taken out of every value."""
 
 
 def track_of(series: Series) -> Track:
@@ -76,6 +81,36 @@ def floors_of(series: Series) -> Track | None:
     if len(y) > MOST_POINTS:
         x, y = _low_levels(x, y)
     return Track(x, y, grain, series.is_exact, is_floors=True)
+
+
+def cleared_of(series: Series) -> Track | None:
+    """Every value less the garbage that had gathered since the last full collection.
+
+    Floors are as they were. The values between them join in: an evaluation that covers a third
+    of eight floors leaves too few, and not of a hundred values. A wrong rate of garbage leaves
+    small teeth, but no trend, because it starts again from nothing at every floor.
+    """
+    n = min(len(series.steps), len(series.values))
+    floors = np.asarray([i for i in series.floors if 0 < i < n], dtype=int)
+    if len(floors) < WHOLE_FLOORS:
+        return None
+    x = np.asarray(series.steps[:n], dtype=float)
+    y = np.asarray(series.values[:n], dtype=float)
+    age = x[floors[1:] - 1] - x[floors[:-1]]
+    freed = y[floors[1:] - 1] - y[floors[1:]]
+    aged = age > 0
+    age, freed = age[aged], freed[aged]
+    if len(age) < WHOLE_FLOORS - 1 or float(np.mean(freed > 0)) < FREEING_SHARE:
+        return None
+    garbage = float(np.median(freed / age))
+    if float(np.median(np.abs(freed - garbage * age))) > UNLIKE_TEETH * float(np.median(freed)):
+        return None
+    grain = max(float(series.resolution), float(np.max(np.abs(y))) * 1e-12)
+    last = floors[np.searchsorted(floors, np.arange(floors[0], n), side="right") - 1]
+    x, y = x[floors[0] :], y[floors[0] :] - garbage * (x[floors[0] :] - x[last])
+    if len(y) > MOST_POINTS:
+        x, y = _low_levels(x, y)
+    return Track(x, y, grain, series.is_exact, is_cleared=True)
 
 
 def _low_levels(x: Numbers, y: Numbers) -> tuple[Numbers, Numbers]:

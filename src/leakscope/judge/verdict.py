@@ -8,10 +8,10 @@ import numpy as np
 
 from leakscope.judge import words
 from leakscope.judge.control import smallest_visible
-from leakscope.judge.drift import FEWEST_LEVELS, Drift, Objection, drift_of
+from leakscope.judge.drift import FEWEST_LEVELS, Drift, Objection, drift_of, floors_agree
 from leakscope.judge.interval import rate_of_growth, rate_of_rest
 from leakscope.judge.shapes import Form, form_of, troughs_of
-from leakscope.judge.track import Track, floors_of, track_of
+from leakscope.judge.track import Track, cleared_of, floors_of, track_of
 from leakscope.model import Outcome, Rate, Series, Shape, Verdict
 
 SETTLED_REST = 0.05
@@ -35,11 +35,22 @@ def judge(series: Series, *, smallest_that_matters: float = 0.0) -> Verdict:
     whole = track_of(usable)
     if len(whole.y) < FEWEST_LEVELS:
         return _too_short(usable, whole)
-    floors = floors_of(usable)
-    drift = drift_of(floors or whole)
+    drift = _drift(usable, whole)
     if drift.objection is Objection.NONE:
         return _growing(usable, drift, smallest_that_matters)
     return _not_growing(usable, drift, whole)
+
+
+def _drift(series: Series, whole: Track) -> Drift:
+    """The drift of what stays: of the values less their garbage, of the floors, or of all."""
+    floors, cleared = floors_of(series), cleared_of(series)
+    if cleared is not None:
+        drift = drift_of(cleared)
+        if drift.objection is Objection.NONE and floors_agree(drift, series):
+            return drift
+    if floors is not None:
+        return drift_of(floors)
+    return drift_of(whole)
 
 
 def _growing(series: Series, drift: Drift, smallest_that_matters: float) -> Verdict:

@@ -17,7 +17,8 @@ def growing(unit: str, rate: Rate, drift: Drift, shape: Shape) -> str:
     risen = text.quantity(rate.value * levels.span, unit)
     where = f"from step {_step(levels.x[0])} to {_step(drift.track.x[-1])}"
     how = "in steps that keep coming" if shape is Shape.STAIRCASE else "and does not slow down"
-    what = "What is left after full collections" if drift.track.is_floors else "It"
+    is_left = drift.track.is_floors or drift.track.is_cleared
+    what = "What is left after full collections" if is_left else "It"
     between = text.rate_between(rate.low, rate.high, unit)
     return (
         f"{what} grows by {text.rate(rate.value, unit)} ({between}) {where} {how}: {risen} in all."
