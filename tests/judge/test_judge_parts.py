@@ -6,13 +6,15 @@ import numpy as np
 import pytest
 from made import MIB, noise, saw, series
 
+from leakscope.judge import judge
 from leakscope.judge.drift import Objection, drift_of
 from leakscope.judge.excursions import ground_of
 from leakscope.judge.jumps import jumps_of, partners_of, sharp_jumps, teeth_of
 from leakscope.judge.levels import MOST_LEVELS, Levels, levels_of
 from leakscope.judge.rivals import contest, slope_of
 from leakscope.judge.staircase import staircase_of
-from leakscope.judge.track import MOST_POINTS, floors_of, track_of
+from leakscope.judge.track import MOST_POINTS, cleared_of, floors_of, track_of
+from leakscope.model import Outcome
 
 N = 240
 AT = np.arange(N, dtype=float)
@@ -115,3 +117,58 @@ def test_records_of_a_high_water_mark_are_no_staircase() -> None:
 def test_a_saw_tooth_is_objected_to_as_given_back() -> None:
     teeth, _ = saw(N, 60, 200 * MIB)
     assert drift_of(track_of(series(teeth + noise(N)))).objection is Objection.GIVEN_BACK
+
+
+def test_garbage_since_the_last_collection_is_taken_out() -> None:
+    teeth, floors = saw(N, 30, 60 * MIB)
+    track = cleared_of(series(0.05 * MIB * AT + teeth, floors=floors))
+    assert track is not None
+    assert track.is_cleared
+    assert np.ptp(np.diff(track.y)) < 0.1 * MIB
+    uneven = np.where(AT % 30 == 29, 60 * MIB * (AT % 60 > 29), 0.0)
+    assert cleared_of(series(uneven, floors=floors)) is None
+    assert cleared_of(series(teeth, floors=floors[:5])) is None
+
+
+def test_teeth_that_grow_on_flat_floors_are_not_growth() -> None:
+    teeth, floors = saw(N, 15, 60 * MIB)
+    growing = teeth * np.linspace(1, 4, N)
+    assert judge(series(growing + noise(N), floors=floors)).outcome is not Outcome.GROWING
+
+
+def test_an_evaluation_on_the_floors_does_not_hide_growth() -> None:
+    teeth, floors = saw(N, 25, 60 * MIB)
+    evaluation = 200 * MIB * (AT % 40 < 9)
+    verdict = judge(series(0.15 * MIB * AT + teeth + evaluation + noise(N), floors=floors))
+    assert verdict.outcome is Outcome.GROWING
+    assert verdict.bytes_per_step.low < 0.15 * MIB < verdict.bytes_per_step.high
+    still = judge(series(teeth + evaluation + noise(N), floors=floors))
+    assert still.outcome is not Outcome.GROWING
+
+
+def test_a_jump_in_two_stages_is_counted_once() -> None:
+    at, sizes = jumps_of(AT, 10.0 * (AT >= 70) + 30.0 * (AT >= 71), 5.0)
+    assert at == [71]
+    assert sizes == pytest.approx([40], abs=0.2)
+
+
+def test_a_drop_that_gives_back_a_buffer_is_no_tooth() -> None:
+    epochs = np.where(AT % 80 >= 40, 50.0, 0.0) + np.where(AT % 40 < 3, 200.0, 0.0)
+    teeth = teeth_of(AT, 0.4 * AT + epochs, 10.0, 0.0)
+    assert sum(tooth.undone for tooth in teeth) < 0.1 * 0.4 * N
+
+
+def test_a_saw_tooth_of_two_troughs_is_steady_if_its_peaks_are_level() -> None:
+    teeth, _ = saw(N, 80, 80 * MIB)
+    assert judge(series(teeth, is_exact=True)).outcome is Outcome.STEADY
+    rising = teeth + 0.15 * MIB * AT
+    assert judge(series(rising, is_exact=True)).outcome is not Outcome.STEADY
+
+
+def test_five_even_rises_are_a_staircase_by_themselves() -> None:
+    even = staircase_of(ground_of(track_of(series(4 * MIB * np.floor(AT / 30)))))
+    assert even is not None
+    assert even.is_even
+    ended = 4 * MIB * np.minimum(np.floor(AT / 20), 6)
+    stairs = staircase_of(ground_of(track_of(series(ended))))
+    assert stairs is None or not stairs.is_even

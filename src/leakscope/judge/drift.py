@@ -11,14 +11,14 @@ from scipy import stats
 from leakscope.judge.excursions import Ground, ground_of
 from leakscope.judge.jumps import teeth_of
 from leakscope.judge.levels import Levels, levels_of
-from leakscope.judge.rivals import Contest, contest, slope_of
+from leakscope.judge.rivals import CURVED, Contest, contest, slope_of
 from leakscope.judge.staircase import Staircase, staircase_of
-from leakscope.judge.track import Track
+from leakscope.judge.track import MOST_POINTS, Track
 from leakscope.model import Series
 
 # The thresholds below were chosen on seeds 1, 2 and 7 of bench/judge_lab.py, 60 to 400 series
-# for each family and n = 60, 120, 300; seeds 1000 and 2000 were looked at once. Published
-# rates are from seed 3000.
+# for each family and n = 60, 120, 300, or on seeds 11 to 13 where they say so; seeds 1000, 2000
+# and 3000 were looked at once. Published rates are from seed 4000.
 
 LEAST_LEAD = 6.0
 """By how much a drift must explain better: e^3 in likelihood, after the prices. On seed 7 two
@@ -26,8 +26,15 @@ of 300 flat series of 60 points passed it, none of 120 points and one of 300 poi
 thresholds after this one stopped all three."""
 
 LEAST_LEAD_OF_EVEN = -3.0
+"""Of a staircase that is even: three free jumps fit four or five steps of 3.5 sigma about as well
+as a line does. On seeds 11 to 13 this found 437 of 450 staircases of 120 points instead of 430,
+together with the next two; no harmless series of 120 points was lost to it."""
+
 LEAST_LEAD_OF_JUMPS = 8.0
 MOST_OF_ONE_JUMP = 0.25
+"""Where the line fails beside its known jumps, it may be that the jumps are the growth, too small
+to be found all: then it is judged with the jumps left in, none of them more than a quarter of the
+rise, and with a larger lead."""
 
 FEW_LEVELS = 24
 LEAST_LEAD_OF_CURVES = 12.0
@@ -80,7 +87,9 @@ are left out."""
 
 FEWEST_AGREEING = 3
 AGREEING_RATIO = 0.4
-"""Slope of the floors over that of all values less their garbage; three of them at least."""
+"""Slope of the floors over that of all values less their garbage; three of them at least. Without
+this 46 % of 400 series of 300 points whose teeth grow while their floors do not were called
+growing (lab, seeds 11 and 12), with it none."""
 
 STEADY_PACE = 0.7
 """Of counters without noise: the newest third rises at this share of the mean pace."""
@@ -177,7 +186,7 @@ def object_to(
     least_lead: float = LEAST_LEAD,
 ) -> Objection | None:
     """What the numbers of a contest say against growth."""
-    is_curved = found.drift.name in ("saturating + line", "knee")
+    is_curved = found.drift.name in CURVED
     has_few = len(judged.x) < FEW_LEVELS
     if is_curved and has_few:
         least_lead = max(least_lead, LEAST_LEAD_OF_CURVES)
@@ -207,19 +216,25 @@ def floors_agree(drift: Drift, series: Series) -> bool:
     Garbage that gathers ever faster would else pass for growth.
     """
     found, ground = drift.contest, drift.ground
-    at = np.asarray(series.steps, dtype=float)[list(series.floors)]
-    since = np.searchsorted(ground.x, drift.levels.x[0])
-    y = ground.y.copy()
-    for j, size in zip(ground.jump_at, ground.jump_size, strict=True):
-        y[j:] -= size
-    kept = np.flatnonzero(np.isin(ground.x, at))
-    kept = kept[kept >= since]
-    if found is None or len(kept) < FEWEST_AGREEING:
+    n = min(len(series.steps), len(series.values))
+    floors = [i for i in series.floors if 0 <= i < n]
+    x = np.asarray([series.steps[i] for i in floors], dtype=float)
+    y = np.asarray([series.values[i] for i in floors], dtype=float)
+    counted = x >= drift.levels.x[0]
+    if n <= MOST_POINTS:
+        counted &= np.isin(x, ground.x)
+    x, y = x[counted][-MOST_POINTS:], y[counted][-MOST_POINTS:]
+    if found is None or len(x) < FEWEST_AGREEING:
         return False
-    slope = float(stats.theilslopes(y[kept], ground.x[kept])[0])
+    least = AGREEING_RATIO * found.slope
+    # As they are: jumps may be no more than garbage that was taken out wrongly.
+    if float(stats.theilslopes(y, x)[0]) < least:
+        return False
     if drift.staircase is not None:
-        slope = float(stats.theilslopes(ground.y[kept], ground.x[kept])[0])
-    return AGREEING_RATIO < slope / found.slope < 1 / AGREEING_RATIO
+        return True
+    for at, size in zip(ground.jump_at, ground.jump_size, strict=True):
+        y = y - size * (x >= ground.x[at])
+    return least < float(stats.theilslopes(y, x)[0]) < found.slope / AGREEING_RATIO
 
 
 def _has_holes(levels: Levels, track: Track, since: float) -> bool:

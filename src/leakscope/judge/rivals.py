@@ -47,6 +47,9 @@ TERM_PRICE = 1.0
 """Prices in units of log(levels), as in Schwarz's criterion: a jump has a place and a size,
 a curve a height and a time."""
 
+CURVED = ("saturating + line", "knee")
+"""Names of the drifts that something which ends is a part of."""
+
 TINY = 1e-300
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from leakscope.judge.drift import Drift
+from leakscope.judge.excursions import STAGES
 from leakscope.judge.jumps import teeth_of
 from leakscope.judge.rivals import contest
 from leakscope.judge.track import Numbers
@@ -47,9 +48,16 @@ def form_of(drift: Drift) -> Form:
 
 
 def troughs_of(form: Form, drift: Drift) -> Numbers:
-    """Values right after each drop of a saw-tooth."""
+    """The lowest values of each fall of a saw-tooth, which may take a few points."""
+    y = drift.track.y
     at = np.searchsorted(drift.track.x, form.at)
-    return drift.track.y[at]
+    return np.asarray([y[i : i + STAGES].min() for i in at])
+
+
+def peaks_of(form: Form, drift: Drift) -> Numbers:
+    """The highest value before each fall of a saw-tooth and after the last one."""
+    at = np.searchsorted(drift.track.x, form.at)
+    return np.asarray([part.max() for part in np.split(drift.track.y, at) if len(part)])
 
 
 def _saw_tooth(drift: Drift) -> Form | None:

@@ -9,8 +9,8 @@ import numpy as np
 from leakscope.judge import words
 from leakscope.judge.control import smallest_visible
 from leakscope.judge.drift import FEWEST_LEVELS, Drift, Objection, drift_of, floors_agree
-from leakscope.judge.interval import rate_of_growth, rate_of_rest
-from leakscope.judge.shapes import Form, form_of, troughs_of
+from leakscope.judge.interval import rate_of_growth, rate_of_rest, rate_of_troughs
+from leakscope.judge.shapes import Form, form_of, peaks_of, troughs_of
 from leakscope.judge.track import Track, cleared_of, floors_of, track_of
 from leakscope.model import Outcome, Rate, Series, Shape, Verdict
 
@@ -22,6 +22,11 @@ BEYOND_MEMORY = 1e30
 
 LEVEL_TROUGHS = 0.25
 """Troughs are level if they rise by less than this share of a tooth over the run."""
+
+FEWEST_TROUGHS = 3
+LEVEL_PEAKS = 0.1
+"""Two troughs are enough if the peaks before, between and after them are as high as one another,
+up to this share of a tooth: growth would have raised the third peak."""
 
 
 def judge(series: Series, *, smallest_that_matters: float = 0.0) -> Verdict:
@@ -38,19 +43,18 @@ def judge(series: Series, *, smallest_that_matters: float = 0.0) -> Verdict:
     drift = _drift(usable, whole)
     if drift.objection is Objection.NONE:
         return _growing(usable, drift, smallest_that_matters)
-    return _not_growing(usable, drift, whole)
+    return _not_growing(usable, drift)
 
 
 def _drift(series: Series, whole: Track) -> Drift:
-    """The drift of what stays: of the values less their garbage, of the floors, or of all."""
+    """The drift of what stays: of the floors, of all values less their garbage, or of all."""
     floors, cleared = floors_of(series), cleared_of(series)
-    if cleared is not None:
-        drift = drift_of(cleared)
-        if drift.objection is Objection.NONE and floors_agree(drift, series):
-            return drift
-    if floors is not None:
-        return drift_of(floors)
-    return drift_of(whole)
+    drift = drift_of(floors or whole)
+    if cleared is not None and not (floors and drift.objection is Objection.NONE):
+        between = drift_of(cleared)
+        if between.objection is Objection.NONE and floors_agree(between, series):
+            return between
+    return drift
 
 
 def _growing(series: Series, drift: Drift, smallest_that_matters: float) -> Verdict:
@@ -65,12 +69,14 @@ def _growing(series: Series, drift: Drift, smallest_that_matters: float) -> Verd
     return _say(series, drift, outcome, because, rate, form)
 
 
-def _not_growing(series: Series, drift: Drift, whole: Track) -> Verdict:
+def _not_growing(series: Series, drift: Drift) -> Verdict:
     memory = drift.contest.drift.memory if drift.contest else 0.0
     rate = rate_of_rest(drift.levels, memory)
     form = form_of(drift)
     if drift.track.is_floors:
-        form = _teeth(drift, whole)
+        form = _teeth(series)
+    elif form.shape is Shape.SAW_TOOTH:
+        rate = rate_of_troughs(np.asarray(form.at), troughs_of(form, drift))
     doubt = _doubt(series, drift, rate, form)
     if doubt is None:
         return _say(
@@ -85,10 +91,12 @@ def _doubt(series: Series, drift: Drift, rate: Rate, form: Form) -> str | None:
     """What would have to be known before this can be called steady, or None."""
     found = drift.contest
     if form.shape is Shape.SAW_TOOTH and not drift.track.is_floors:
-        low = troughs_of(form, drift)
-        if len(low) < 3 or float(low[-1] - low[0]) > LEVEL_TROUGHS * form.size:
-            return words.needs_floors(series.unit, form, len(low))
-        return None
+        low, high = troughs_of(form, drift), peaks_of(form, drift)
+        tooth = float(np.median(high[:-1] - low))
+        is_level = float(low[-1] - low[0]) <= LEVEL_TROUGHS * tooth
+        if len(low) < FEWEST_TROUGHS:
+            is_level &= len(high) > len(low) > 1 and float(np.ptp(high)) <= LEVEL_PEAKS * tooth
+        return None if is_level else words.needs_floors(series.unit, form, len(low))
     if drift.objection is Objection.TOO_FEW or found is None:
         return words.too_few(len(drift.levels.x), drift)
     if drift.objection is Objection.SLOWING:
@@ -109,13 +117,13 @@ def _doubt(series: Series, drift: Drift, rate: Rate, form: Form) -> str | None:
     return None
 
 
-def _teeth(drift: Drift, whole: Track) -> Form:
+def _teeth(series: Series) -> Form:
     """The saw-tooth between floors: how much each full collection gave back."""
-    at = np.searchsorted(whole.x, drift.track.x)
-    at = at[(at > 0) & (at < len(whole.y))]
-    freed = float(np.median(whole.y[at - 1] - whole.y[at])) if len(at) else 0.0
-    period = float(np.median(np.diff(drift.track.x)))
-    return Form(Shape.SAW_TOOTH, max(freed, 0.0), tuple(drift.track.x.tolist()), period)
+    y = series.values
+    floors = [i for i in series.floors if 0 < i < len(y)]
+    freed = float(np.median([y[i - 1] - y[i] for i in floors]))
+    at = tuple(float(series.steps[i]) for i in floors)
+    return Form(Shape.SAW_TOOTH, max(freed, 0.0), at, float(np.median(np.diff(at))))
 
 
 def _say(
