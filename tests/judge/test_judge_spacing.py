@@ -21,7 +21,7 @@ jitters = st.sampled_from([0.0, 100.0, 3 * KB])
 
 
 def steps_at(random: np.random.Generator, n: int, spacing: str) -> np.ndarray:
-    """At least `n` whole steps, without duplicates."""
+    """At most `n` whole steps, without duplicates."""
     gaps = {
         "geometric": np.geomspace(1, random.uniform(2, 20), n),
         "gaps": random.integers(1, 12, n).astype(float),
@@ -38,7 +38,7 @@ def jitter_of(random: np.random.Generator, n: int, width: float, is_rare: bool) 
 
 
 def passing(random: np.random.Generator, n: int) -> np.ndarray:
-    """One-sided excursions: in at most one row of eight, never in two neighbouring ones."""
+    """One-sided excursions, never in two neighbouring rows; none in fewer than 24 rows."""
     above = np.zeros(n)
     if n < 24:
         return above
