@@ -34,7 +34,7 @@ tests: $(READY)
 # Figures for docs/cost.md and docs/accuracy.md, measured on this machine.
 bench: $(READY)
 	$(BIN)/pip install --quiet -c constraints.txt -e '.[bench]'
-	$(BIN)/python bench/judge_lab.py --markdown docs/accuracy.md
+	$(BIN)/python bench/judge_lab.py --series 400 --seed 6000 --markdown docs/accuracy.md
 	$(BIN)/python bench/cost.py --markdown docs/cost.md
 
 # torch first and pinned: with the CPU build installed nothing else pulls in another one.

@@ -6,11 +6,13 @@ import math
 import subprocess
 import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import leakscope
 from leakscope import text
 
 NAN, INF = math.nan, math.inf
@@ -262,6 +264,10 @@ def test_nothing_heavy_comes_along() -> None:
         "print(*sorted(sys.modules.keys() & {'rich', 'msgspec', 'numpy', 'signal', 'shlex'}))"
     )
     done = subprocess.run(
-        [sys.executable, "-S", "-c", program], capture_output=True, text=True, check=True
+        [sys.executable, "-S", "-c", program],
+        env={"PYTHONPATH": str(Path(leakscope.__file__).parents[1])},
+        capture_output=True,
+        text=True,
+        check=True,
     )
     assert done.stdout.strip() == ""

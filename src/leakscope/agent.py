@@ -37,7 +37,7 @@ _PATIENCE = 64
 """So many weaker events without a stronger one, and the weaker ones get rows of their own:
 a long evaluation, or inference after training."""
 
-_IDLE_NS = 2_000_000_000
+_IDLE_NS = 500_000_000
 """No step for so long in a program that works: training may be over and inference have begun."""
 
 _COLLECTIONS_TOLD = 64
@@ -103,6 +103,12 @@ class Agent:
         atexit.register(self._at_exit)
         _follow_forks()
         self.writer.append(Mark(self.now(), self.process, "armed"))
+
+    def arm(self, *, is_loaded: bool = False) -> None:
+        """Hook the framework, if it is there."""
+        # Said first: arming allocates, which may start a collection, which would arm again.
+        self.is_armed = True
+        self.is_armed = torch_adapter.arm(self, is_loaded=is_loaded)
 
     def introduce(self) -> None:
         """Write who this process is; again when more is known of it."""
@@ -218,7 +224,7 @@ class Agent:
         if phase == "start" or self._is_closed:
             return
         if not self.is_armed:
-            self.is_armed = torch_adapter.arm(self)  # torch came after us
+            self.arm()  # torch may have come after us
         if self.on_idle is not None and monotonic_ns() > self.pulse.next_row_ns + _IDLE_NS:
             self.on_idle()
         if info["generation"] == 2:
@@ -263,7 +269,7 @@ def start_agent(directory: str, *, steps_from: str = "auto", budget: float = 0.0
     if _agent is None or _agent._is_closed:
         _agent = Agent(directory, steps_from=steps_from, budget=budget)
         _agent.start()
-    _agent.is_armed = torch_adapter.arm(_agent, is_loaded=True)
+    _agent.arm(is_loaded=True)
     return _agent
 
 

@@ -50,7 +50,7 @@ _FAST_PAUSE = 50
 _TREE_S = 0.05
 _SETTLED_S = 1.0
 _TREE_PAUSE = 30
-_SLOW_PAUSE_ALONE = 100
+_SLOW_PAUSE_ALONE = 30
 _SLOW_PAUSE_FAMILY = 8
 _SLOW_SHARE_OF_AGE = 1 / 25
 """smaps_rollup costs 6 to 21 ms a GiB of RSS and is repeated after so many times its cost. With

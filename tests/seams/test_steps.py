@@ -373,3 +373,39 @@ def test_watching_again_and_again_leaves_nothing(
     assert _traces_in_torch() == before
     gc.collect()
     assert sum(agent() is not None for agent in agents) <= 1
+
+
+def test_hooks_of_the_program_behind_ours_still_run(watch: Callable[..., Recording]) -> None:
+    """Breaks when a hook of ours leaves torch's list while torch goes through it."""
+    called = []
+
+    def loop() -> None:
+        optimizer = inspect.getmodule(torch.optim.Optimizer)
+        hooks = [
+            optimizer.register_optimizer_step_pre_hook(  # type: ignore[union-attr]
+                lambda *_: called.append("before")
+            ),
+            optimizer.register_optimizer_step_post_hook(  # type: ignore[union-attr]
+                lambda *_: called.append("after")
+            ),
+        ]
+        model = nn.Linear(3, 1)
+        sgd = torch.optim.SGD(model.parameters(), lr=0.1)
+        for _ in range(5):
+            model(torch.ones(2, 3)).sum().backward()
+            sgd.step()
+        for hook in hooks:
+            hook.remove()
+
+    watch(loop)
+    assert called == ["before", "after"] * 5
+
+
+def test_a_collection_while_arming_does_not_arm_twice(watch: Callable[..., Recording]) -> None:
+    """Breaks when the collector's callback arms in the middle of arming."""
+    old = gc.get_threshold()
+    gc.set_threshold(1)
+    try:
+        watch(lambda: None)
+    finally:
+        gc.set_threshold(*old)

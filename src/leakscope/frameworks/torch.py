@@ -79,6 +79,7 @@ class TorchAdapter:
         self._agent.on_idle = self._guard(self._wake, "module calls")
 
     def disarm(self) -> None:
+        self._agent.on_idle = None  # first, or a collection meanwhile would make us listen again
         for handle in self._handles:
             handle.remove()
         self._stop_listening()
@@ -86,21 +87,16 @@ class TorchAdapter:
             tap.remove()
         self._handles.clear()
         self._taps.clear()
-        self._agent.on_idle = None
 
     # ── the optimizer ──
 
     def _hook_optimizers(self) -> None:
         optimizer = sys.modules["torch.optim.optimizer"]  # torch.optim deletes the name
-        before = _untraced(self._guard(self._before_first_step, "optimizer steps"))
-        self._before = optimizer.register_optimizer_step_pre_hook(before)
+        take_row = self._guard(self._agent.row_before_first_step, "optimizer steps")
+        before = optimizer.register_optimizer_step_pre_hook(_make_first_step_hook(take_row))
         self._on_tally = self._guard(self._take_tally, "optimizer state")
         after = self._make_step_hook(self._guard(self._look_at_step, "optimizer steps"))
-        self._handles += [self._before, optimizer.register_optimizer_step_post_hook(after)]
-
-    def _before_first_step(self, optimizer: Any, args: Any, kwargs: Any) -> None:
-        self._before.remove()
-        self._agent.row_before_first_step()
+        self._handles += [before, optimizer.register_optimizer_step_post_hook(after)]
 
     def _make_step_hook(self, look: Callable[..., None]) -> Callable[[Any, Any, Any], None]:
         """The hook of every step: counts down, and looks closer at zero."""
@@ -267,6 +263,20 @@ class TorchAdapter:
         tap = Tap(owner, name, **listeners).install()
         self._weaker_taps.append(tap)
         return tap
+
+
+def _make_first_step_hook(take_row: Callable[[], None]) -> Callable[[Any, Any, Any], None]:
+    """Takes the row before the first step, and stays: torch goes through its hooks while it calls
+    them, and one that removes itself breaks the program if there is another behind it."""
+    is_first = True
+
+    def before_step(optimizer: Any, args: Any, kwargs: Any) -> None:
+        nonlocal is_first
+        if is_first:
+            is_first = False
+            take_row()
+
+    return _untraced(before_step)
 
 
 def _hide_from_dynamo() -> None:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from leakscope import text
-from leakscope.judge.series import BLOCKS, HELD, IN_USE, RSS, USS
+from leakscope.judge.series import BLOCKS, FILES, HELD, IN_USE, RSS, USS
 from leakscope.judge.verdict import judge
 from leakscope.model import Outcome, Rate, Series, Shape, Verdict
 
@@ -42,6 +42,7 @@ _GARBAGE_SHARE = 0.02
 blocks a step) below 0.5 %; Python itself collects everything at 25 % of the old objects."""
 
 _ENOUGH_POINTS = 8
+_ENOUGH_FILE_SAMPLES = 3
 
 
 class Account(NamedTuple):
@@ -60,8 +61,8 @@ def account_for(
     """Judge the series of one process; None if there is nothing to judge."""
     judged = {}
     for metric, one in series.items():
-        if metric == USS and not is_child:
-            continue  # private against shared pages is a question about forked children
+        if metric == FILES or (metric == USS and not is_child):
+            continue  # explains the others; private against shared pages is about children
         smallest = _smallest_for(one, smallest_that_matters)
         verdict = _settle(judge(one, smallest_that_matters=smallest), smallest)
         judged[metric] = replace(
@@ -80,6 +81,10 @@ def account_for(
     }
     if not judged:
         return None
+    if RSS in judged:
+        judged[RSS] = _without_files(judged[RSS], series.get(FILES))
+        if RSS in usable:
+            usable[RSS] = judged[RSS]
     if IN_USE in usable:
         answer = _answer_from_exact(usable, is_child=is_child)
     else:
@@ -91,7 +96,13 @@ def account_for(
 def _name_subject(because: str, metric: str) -> str:
     """The judge knows numbers only and says "it"; here it gets its name."""
     subject = _SUBJECTS.get(metric)
-    return f"{subject} {because[3:]}" if subject and because.startswith("It ") else because
+    if subject is None:
+        return because
+    if because.startswith("It "):
+        return f"{subject} {because[3:]}"
+    if because.startswith("Every "):
+        return because.replace(" it ", f" {subject[0].lower()}{subject[1:]} ", 1)
+    return because
 
 
 def _smallest_for(series: Series, smallest_that_matters: float) -> float:
@@ -139,6 +150,22 @@ def _answer_from_outside(judged: dict[str, Verdict], *, is_child: bool) -> Verdi
     return next(iter(judged.values()))
 
 
+def _without_files(resident: Verdict, files: Series | None) -> Verdict:
+    """Pages of mapped files are the kernel's to take back: reading a file once is not growth."""
+    if not _grows(resident) or files is None or len(files.values) < _ENOUGH_FILE_SAMPLES:
+        return resident
+    span = files.steps[-1] - files.steps[0]
+    rate = (files.values[-1] - files.values[0]) / span if span > 0 else 0.0
+    if rate < resident.bytes_per_step.value / 2:
+        return resident
+    because = (
+        f"Resident memory grows by {text.size(resident.bytes_per_step.value)} per step, but by "
+        f"pages of mapped files ({text.size(rate)} per step), which the kernel takes back when "
+        "memory is short: not a leak."
+    )
+    return replace(resident, outcome=Outcome.STEADY, because=because)
+
+
 def _copy_on_write(judged: dict[str, Verdict]) -> Verdict | None:
     """Private pages grow while resident ones do not: pages shared at the fork are being copied."""
     private, resident = judged.get(USS), judged.get(RSS)
@@ -160,6 +187,8 @@ def _held_by_allocator(judged: dict[str, Verdict]) -> Verdict | None:
     live = judged[IN_USE]
     if live.outcome is not Outcome.STEADY:
         return None
+    if live.smallest_visible_bytes_per_step > resident.bytes_per_step.value:
+        return resident  # a leak of this size would not show in the live bytes: no word on them
     rate = text.size(resident.bytes_per_step.value)
     if held is not None and _grows(held):
         because = (
@@ -231,11 +260,15 @@ def _without_garbage(blocks: Verdict, series: Series) -> Verdict:
         return blocks
     if len(series.values) < _ENOUGH_POINTS:
         return blocks
+    rate = blocks.bytes_per_step.value
     because = (
-        f"Python's blocks rise by about {text.size(blocks.bytes_per_step.value)} per step, but no "
-        "full garbage collection has run that would tell garbage from what is kept, and they have "
-        f"come to {text.percent(grown / series.values[0])} of all blocks only."
+        f"Python's blocks rise by about {text.size(rate)} per step, but no full garbage collection "
+        "has run that would tell garbage from what is kept"
     )
+    if rate >= _ALWAYS_MATTERS:
+        because += ": run on until one has, or call gc.collect() every hundred steps."
+        return replace(blocks, outcome=Outcome.UNKNOWN, because=because)
+    because += f", and they are {text.percent(grown / series.values[0])} of all blocks only."
     return replace(blocks, outcome=Outcome.STEADY, because=because)
 
 

@@ -67,4 +67,4 @@ def _resident_rate(answer: Verdict, verdicts: tuple[Verdict, ...]) -> Rate:
         if verdict.outcome in (Outcome.GROWING, Outcome.LEAK)
         and verdict.series.metric in (RSS, USS)
     ]
-    return max([answer.bytes_per_step, *candidates], key=lambda rate: rate.value)
+    return candidates[0] if candidates else answer.bytes_per_step

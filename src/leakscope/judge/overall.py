@@ -64,6 +64,13 @@ def judge_run(run: RunSeries, limit_bytes: int | None, names: dict[str, str]) ->
         lead = growing[0].verdict
         return Overall(lead.outcome, lead.because, tuple(verdicts), tuple(accounts))
     lead = _leading(run, accounts).verdict
+    if lead.outcome is Outcome.STEADY and (rise := run.rise_after_last_step()) > 0:
+        because = (
+            f"Memory was steady over the steps counted at the {run.axis.source}, but rose by "
+            f"{text.size(rise)} after the last of them, where none were counted: judge that part "
+            "with --steps-from forward, or call leakscope.step() in it."
+        )
+        return Overall(Outcome.UNKNOWN, because, tuple(verdicts), tuple(accounts))
     return Overall(lead.outcome, lead.because, tuple(verdicts), tuple(accounts))
 
 

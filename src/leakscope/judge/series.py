@@ -18,10 +18,15 @@ HELD = "heap.held_bytes"
 BLOCKS = "python.blocks_count"
 RSS = "process.rss_bytes"
 USS = "process.uss_bytes"
+FILES = "process.file_bytes"
+"""Pages of mapped files, as far as they are this process's own."""
 
 _ROWS = {IN_USE: "in_use_bytes", HELD: "held_bytes", BLOCKS: "blocks_count", RSS: "rss_bytes"}
-_SAMPLES = {USS: "uss_bytes"}
+_SAMPLES = {USS: "uss_bytes", FILES: "file_bytes"}
 _EXACT = {IN_USE, HELD, BLOCKS}
+
+_WORTH_A_LOOK = 0.1
+_RISE_WORTH_A_WORD = 16 * 2.0**20
 
 BySeries = dict[tuple[str, str], Series]
 """Keyed by metric and process."""
@@ -55,6 +60,22 @@ class RunSeries:
 
     def of(self, process: str) -> dict[str, Series]:
         return {metric: series for (metric, name), series in self.series.items() if name == process}
+
+    def rise_after_last_step(self) -> float:
+        """How much the stepping process grew when it stepped no more, if that is worth a word."""
+        process = self.axis.process
+        if process is None or len(self.axis.mono_ns) < 2:
+            return 0.0
+        columns = self.recording.columns(process, "time")
+        moments = _floats(columns.get("mono_ns", ()))
+        resident = _floats(columns.get("rss_bytes", ()))
+        end = self.axis.mono_ns[-1]
+        after, before = resident[moments > end], resident[moments <= end]
+        lasted = (moments[-1] - end) / (end - self.axis.mono_ns[0]) if len(moments) else 0.0
+        if len(after) < 2 or not len(before) or lasted < _WORTH_A_LOOK:
+            return 0.0
+        rise = float(np.max(after) - np.max(before))
+        return rise if rise > max(_RISE_WORTH_A_WORD, 0.05 * float(np.max(before))) else 0.0
 
     def _main_axis(self) -> Axis:
         """The steps of the run: of the main process, of rank 0, of whoever steps most."""

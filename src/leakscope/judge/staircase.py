@@ -29,6 +29,12 @@ the usual one (a rise that was missed doubles a distance) are a staircase by the
 Steps that end are as even, but the silence after them is longer than that."""
 
 
+CRUMB_SHARE = 0.1
+START_SHARE = 0.05
+"""Rises below a tenth of the largest, and those in the first twentieth, are not stairs (found on
+outputs-of-every-epoch and states-of-every-eval in zoo/)."""
+
+
 @dataclass(frozen=True)
 class Staircase:
     """Rises of like size that keep coming."""
@@ -42,7 +48,7 @@ class Staircase:
 
 def staircase_of(ground: Ground) -> Staircase | None:
     """The staircase in this ground, if its lone rises are regular and still going on."""
-    rises = ground.lone_rises()
+    rises = _stairs(ground)
     if len(rises) < FEWEST_RISES or len(ground.lone_drops()) > len(rises) // 4:
         return None
     sizes = np.asarray([ground.jump_size[j] for j in rises])
@@ -63,3 +69,20 @@ def staircase_of(ground: Ground) -> Staircase | None:
         and max(before, gaps.max(), silence) <= most * usual_gap
     )
     return Staircase(tuple(at.tolist()), usual_size, bool(is_even))
+
+
+def _stairs(ground: Ground) -> list[int]:
+    """The lone rises that can be stairs: not the crumbs between them, not what came with the start.
+
+    A loop that keeps 2 MB every 50 steps also gains half a KiB now and then, and its optimizer's
+    state at the first step; counted as stairs they would make even ones look uneven.
+    """
+    rises = list(ground.lone_rises())
+    if len(rises) < FEWEST_RISES:
+        return rises
+    start = ground.x[0] + START_SHARE * (ground.x[-1] - ground.x[0])
+    later = [j for j in rises if ground.x[ground.jump_at[j]] > start]
+    if len(later) < FEWEST_RISES:
+        return rises
+    largest = max(ground.jump_size[j] for j in later)
+    return [j for j in later if ground.jump_size[j] >= CRUMB_SHARE * largest]

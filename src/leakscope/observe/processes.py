@@ -17,6 +17,8 @@ _ROLLUP = {
     b"Shared_Dirty": "shared_dirty_bytes",
     b"Private_Clean": "private_clean_bytes",
     b"Private_Dirty": "private_dirty_bytes",
+    b"Pss_File": "file_bytes",
+    b"Pss_Shmem": "shmem_bytes",
     b"Swap": "swap_bytes",
 }
 

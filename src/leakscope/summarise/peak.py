@@ -53,16 +53,15 @@ def roles_of(run: RunSeries, process: str) -> dict[str, int]:
 
 
 def _highest(run: RunSeries, process: str) -> tuple[int, int | None]:
+    """The highest resident size while steps were made, without imports and what came after."""
+    first, last = run.axis.mono_ns[0], run.axis.mono_ns[-1]
     best, at = 0, None
     for source in run.recording.sources(process):
         columns = run.recording.columns(process, source)
-        for ns, rss in zip(columns.get("mono_ns", ()), columns.get("rss_bytes", ()), strict=False):
-            if ns is not None and rss is not None and rss > best:
+        rows = zip(columns.get("mono_ns", ()), columns.get("rss_bytes", ()), strict=False)
+        for ns, rss in rows:
+            if ns is not None and rss is not None and first <= ns <= last and rss > best:
                 best, at = rss, ns
-    end = run.recording.ends.get(process)
-    if end is not None and len(run.recording.starts) == 1:
-        # wait4 tells the largest of a process and its children.
-        best = max(best, end.values.get("peak_rss_bytes", 0))
     step = run.axis.at(np.array([at], dtype=np.float64))[0] if at is not None else None
     return best, max(int(step), 0) if step is not None else None
 
