@@ -188,7 +188,12 @@ def _held_by_allocator(judged: dict[str, Verdict]) -> Verdict | None:
     if live.outcome is not Outcome.STEADY:
         return None
     if live.smallest_visible_bytes_per_step > resident.bytes_per_step.value:
-        return resident  # a leak of this size would not show in the live bytes: no word on them
+        because = (
+            f"Resident memory grows by {text.size(resident.bytes_per_step.value)} per step, but "
+            "live memory goes up and down too much from step to step to tell whether that is kept "
+            "or only held by the allocator; run longer."
+        )
+        return replace(resident, outcome=Outcome.UNKNOWN, because=because)
     rate = text.size(resident.bytes_per_step.value)
     if held is not None and _grows(held):
         because = (
@@ -197,6 +202,13 @@ def _held_by_allocator(judged: dict[str, Verdict]) -> Verdict | None:
             "step than it gives back."
         )
         return replace(resident, shape=Shape.FRAGMENTATION, because=because)
+    if held is not None and held.smallest_visible_bytes_per_step > resident.bytes_per_step.value:
+        because = (
+            f"Resident memory grows by {rate} per step, but what the program has in use is flat; "
+            "the allocator's freed memory goes up and down too much to tell whether it will hold "
+            "ever more of it or has met its largest steps yet. Run longer."
+        )
+        return replace(resident, outcome=Outcome.UNKNOWN, because=because)
     because = (
         f"Resident memory grows by {rate} per step, while malloc's and Python's own counters are "
         "flat: the growth is outside of both (mapped files, shared memory, a library's own pool)."
