@@ -237,3 +237,49 @@ def test_what_was_not_seen_is_said_once(tmp_path: pathlib.Path) -> None:
     spots = analyse(made.ended(60).done()).blind_spots
     assert [spot.what for spot in spots].count("smaps") == 1
     assert any("process 5" in spot.what for spot in spots)
+
+
+def test_pages_of_mapped_files_are_not_growth(tmp_path: pathlib.Path) -> None:
+    """Reading a data set once through a map fills resident memory with pages the kernel owns."""
+    made = recording(tmp_path).steps(
+        200, in_use=flat(), held=flat(MIB), rss=line(400 * KIB, 300 * MIB)
+    )
+    for step in range(5, 200, 20):
+        made.sample(step, file_bytes=50 * MIB + 400 * KIB * step)
+    report = analyse(made.ended(200).done())
+    assert report.verdict is Outcome.STEADY
+    assert "mapped files" in verdict_of(report, "process.rss_bytes").because
+    assert report.forecast is None
+
+
+def test_growth_outside_of_malloc_is_growth(tmp_path: pathlib.Path) -> None:
+    """The same without file pages: shared memory, a library's pool."""
+    made = recording(tmp_path).steps(
+        200, in_use=flat(), held=flat(MIB), rss=line(400 * KIB, 300 * MIB)
+    )
+    for step in range(5, 200, 20):
+        made.sample(step, file_bytes=50 * MIB)
+    report = analyse(made.ended(200).done())
+    assert report.verdict is Outcome.GROWING
+    assert "outside of both" in report.because
+
+
+def test_a_rise_after_the_last_step_is_not_called_steady(tmp_path: pathlib.Path) -> None:
+    """Training over, testing keeps everything: what was not counted must not be answered for."""
+    made = recording(tmp_path).steps(200, in_use=flat(), rss=flat(300 * MIB))
+    made.resident(range(1, 400, 2), lambda step: 300 * MIB + max(step - 200, 0) * MIB)
+    report = analyse(made.ended(400).done())
+    assert report.verdict is Outcome.UNKNOWN
+    assert "after the last" in report.because
+    assert report.peak is not None
+    assert report.peak.total_bytes == 300 * MIB
+
+
+def test_many_blocks_without_a_collection_are_unknown(tmp_path: pathlib.Path) -> None:
+    """1.5 KiB a step of small objects may be garbage or kept; nobody has looked yet."""
+    made = recording(tmp_path).steps(
+        400, in_use=flat(), blocks=line(22, 1_000_000), rss=flat(300 * MIB)
+    )
+    report = analyse(made.ended(400).done())
+    assert report.verdict is Outcome.UNKNOWN
+    assert "gc.collect()" in report.because
