@@ -50,12 +50,15 @@ _FAST_PAUSE = 50
 _TREE_S = 0.05
 _SETTLED_S = 1.0
 _TREE_PAUSE = 30
-_SLOW_PAUSE_ALONE = 30
+_SLOW_PAUSE_ALONE = 100
+_SLOW_PAUSE_GROWING = 20
 _SLOW_PAUSE_FAMILY = 8
 _SLOW_SHARE_OF_AGE = 1 / 25
-"""smaps_rollup costs 6 to 21 ms a GiB of RSS and is repeated after so many times its cost. With
-children around, shared against private pages is the question, and a worker may live for two
-seconds only, so it is asked more often; a 25th of the age soon makes that rare."""
+_CHANGED = 0.04
+"""smaps_rollup costs 6 to 21 ms a GiB of RSS and is repeated after so many times its cost: sooner
+when RSS has changed by 4 % since, for then the question is what it consists of. With children
+around, shared against private pages is the question, and a worker may live for two seconds only,
+so it is asked more often; a 25th of the age soon makes that rare."""
 _FLUSH_S = 0.5
 
 _RANKS = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "SLURM_PROCID")
@@ -78,6 +81,8 @@ class _Member:
         self.rss_bytes: list[int | None] = []
         self.command: tuple[str, ...] = ()
         self.next_slow_s = 0.0
+        self.next_slow_if_changed_s = 0.0
+        self.slow_rss_bytes = 0
         self.first_seen_s = time.monotonic()
 
 
@@ -189,7 +194,7 @@ class Supervisor:
             else:
                 member.mono_ns.append(time.monotonic_ns())
                 member.rss_bytes.append(rss)
-                self._read_slowly(process, member)
+                self._read_slowly(process, member, rss)
         if now_s >= self._next_machine_s:
             self._read_machine()
             self._next_machine_s = now_s + 10 * _FASTEST_S
@@ -232,10 +237,13 @@ class Supervisor:
             why = f"python {flag} starts without the environment through which the agent comes"
             self._writer.append(Gap(what, why, found.process))
 
-    def _read_slowly(self, process: str, member: _Member) -> None:
+    def _read_slowly(self, process: str, member: _Member, rss_bytes: int) -> None:
         began_s = time.monotonic()
-        if began_s < member.next_slow_s:
+        has_changed = abs(rss_bytes - member.slow_rss_bytes) > _CHANGED * member.slow_rss_bytes
+        due_s = member.next_slow_if_changed_s if has_changed else member.next_slow_s
+        if began_s < due_s:
             return
+        member.slow_rss_bytes = rss_bytes
         # Our own processor time: on a busy machine the clock would count the others' too.
         cost_began_s = time.thread_time()
         values, gaps = member.watched.read_slow()
@@ -245,6 +253,8 @@ class Supervisor:
         pause = _SLOW_PAUSE_FAMILY if len(self._members) > 1 else _SLOW_PAUSE_ALONE
         age_s = began_s - member.first_seen_s
         member.next_slow_s = began_s + max(cost_s * pause, age_s * _SLOW_SHARE_OF_AGE, 0.03)
+        soonest_s = began_s + max(cost_s * min(pause, _SLOW_PAUSE_GROWING), 0.03)
+        member.next_slow_if_changed_s = min(soonest_s, member.next_slow_s)
 
     def _read_machine(self) -> None:
         values = self._cgroup.read() if self._cgroup is not None else {}

@@ -30,14 +30,14 @@ _ROWS = 128
 _FLUSH_NS = 200_000_000
 """A killed worker loses at most this much; a block a fifth of a second costs 0.02 %."""
 
-_ROW_PAUSE, _ROW_FIRST_PAUSE = 250, 2
+_ROW_PAUSE, _ROW_FIRST_PAUSE = 400, 2
 _HEAP_PAUSE, _HEAP_FIRST_PAUSE = 300, 5
 _BLOCKS_PAUSE, _BLOCKS_FIRST_PAUSE, _BLOCKS_PAUSE_GROWS = 1000, 20, 10
-"""A reading that took t may be repeated after so many times t: 0.4 %, 0.3 % and 0.1 % of the time
+"""A reading that took t may be repeated after so many times t: 0.25 %, 0.3 % and 0.1 % of the time
 at worst. Between real steps a row costs 10 to 25 µs, not the 3 µs of a tight loop, because its
-code has left the processor's caches: steps of 0.5 ms get a row every tenth time, steps of 5 ms
-every time. A short run must have its rows too, so the pauses start small and grow with each
-reading; the first 250 rows cost 0.8 % of the first 0.6 s."""
+code has left the processor's caches: steps of 0.5 ms get a row every sixteenth time, steps of
+10 ms every time. A short run must have its rows too, so the pauses start small and grow by one
+with each reading; the first 400 rows cost 0.5 % of the first 1.6 s."""
 
 _USUAL_COSTS_NS = (10_000.0, 5_000.0, 30_000.0)
 """Of a row, the heap's counters and the number of blocks, before they have been measured."""
