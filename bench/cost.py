@@ -22,7 +22,7 @@ import sys
 import tempfile
 
 HERE = pathlib.Path(__file__).parent
-WORKLOADS = {"mlp": 6000, "transformer": 120, "inference": 12000}
+WORKLOADS = {"mlp": 10_000, "transformer": 120, "inference": 20_000}
 VARIANTS = ("bare", "bare again", "leakscope", "memray", "tracemalloc")
 
 
