@@ -22,7 +22,8 @@ class Slow(Dataset):
     def __getitem__(self, index):
         time.sleep(0.03)
         if index < METHODS[self.method]:
-            print(f"{self.method}-{get_worker_info().id}", os.getpid(), flush=True)
+            # One write: two workers share the pipe, and two pieces of a line may change places.
+            os.write(1, f"{self.method}-{get_worker_info().id} {os.getpid()}\n".encode())
         return torch.zeros(1)
 
 
