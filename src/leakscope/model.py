@@ -147,6 +147,84 @@ class Gap(_Written, frozen=True, tag="gap"):
     process: str | None = None
 
 
+class Frame(_Written, frozen=True):
+    """One line of a stack."""
+
+    file: str
+    line: int
+    function: str = ""
+
+
+class Link(_Written, frozen=True):
+    """One object on a path, and how the one above reaches it."""
+
+    via: str
+    """As a reader would say it: `.losses`, `[x]`, `local trainer in main()`, `module train`."""
+    type: str
+    kind: str = ""
+    """module, global, class, attribute, item, local, closure, default, bound, partial, generator,
+    traceback, cache, thread, base, graph, saved, gradient, native, garbage: how it is held."""
+    name: str = ""
+    """The name alone, as the source has it; empty where it has none."""
+    file: str = ""
+    """Where the scope of the name is written: the file of the module, function or class."""
+    scope: str = ""
+    """Qualified name of that function or class; empty for a module's globals."""
+    line: int = 0
+
+
+class SiteTally(_Written, frozen=True):
+    """A place that made things which are still alive, innermost frame first."""
+
+    frames: tuple[Frame, ...]
+    count: int
+    bytes: int = 0
+
+
+class Holding(_Written, frozen=True, tag="holding"):
+    """Something that keeps more with every step, as one look found it."""
+
+    at: Moment
+    process: str
+    kind: str
+    """container, graph, chain, cycle, shared-pages: what is growing."""
+    path: tuple[Link, ...]
+    """From a root to the thing that grows, and on to what it keeps."""
+    grows_at: int
+    """Index in `path` of the thing that grows."""
+    item: str
+    """Type of one of the things kept."""
+    counts: tuple[tuple[int, int], ...]
+    """(step, how many were kept), look by look."""
+    bytes_each: float = 0.0
+    """What one more of them keeps alive that nothing else does."""
+    shared_bytes: float = 0.0
+    """What they keep alive together with others."""
+    parts: dict[str, float] = {}
+    """`bytes_each` by kind: tensors, saved for backward, graph nodes, arrays, python."""
+    holders: int = 1
+    """So many things of this description grow; `counts` is their sum."""
+    sites: tuple[SiteTally, ...] = ()
+
+
+class Window(_Written, frozen=True, tag="window"):
+    """Native allocations of a few steps that outlived them."""
+
+    at: Moment
+    process: str
+    tool: str
+    steps: int
+    sites: tuple[SiteTally, ...]
+
+
+class Source(_Written, frozen=True, tag="source"):
+    """The text of a file of the program, as it was when the program ran."""
+
+    process: str
+    file: str
+    text: str
+
+
 class ProcessEnd(_Written, frozen=True, tag="end"):
     at: Moment
     process: str
@@ -156,7 +234,18 @@ class ProcessEnd(_Written, frozen=True, tag="end"):
     """peak_rss_bytes, cpu_ns, oom_kills …: what is known once it is over."""
 
 
-Record = ProcessStart | Pulses | Sample | Mark | Census | Gap | ProcessEnd
+Record = (
+    ProcessStart
+    | Pulses
+    | Sample
+    | Mark
+    | Census
+    | Holding
+    | Window
+    | Source
+    | Gap
+    | ProcessEnd
+)
 
 
 # ── what is said ─────────────────────────────────────────────────────────────

@@ -12,6 +12,7 @@ from leakscope.model import (
     FORMAT_VERSION,
     Census,
     Gap,
+    Holding,
     Mark,
     ProcessEnd,
     ProcessStart,
@@ -19,6 +20,8 @@ from leakscope.model import (
     Record,
     Run,
     Sample,
+    Source,
+    Window,
 )
 from leakscope.record.format import RUN_FILE, SUFFIX, decode_record, decode_run, undo_delta
 
@@ -37,6 +40,10 @@ class Recording:
         self.marks: list[Mark] = []
         self.censuses: list[Census] = []
         self.gaps: list[Gap] = []
+        self.holdings: list[Holding] = []
+        self.windows: list[Window] = []
+        self.sources_of: dict[str, dict[str, str]] = {}
+        """Texts of the program's files, by process and file."""
         self.followed: set[str] = set()
         """Processes that wrote a file of their own."""
         self.spent_ns: dict[str, int] = {}
@@ -65,6 +72,12 @@ class Recording:
                 self.marks.append(record)
             case Census():
                 self.censuses.append(record)
+            case Holding():
+                self.holdings.append(record)
+            case Window():
+                self.windows.append(record)
+            case Source():
+                self.sources_of.setdefault(record.process, {})[record.file] = record.text
             case Gap():
                 self.gaps.append(record)
 
