@@ -22,12 +22,18 @@ import sys
 import tempfile
 
 HERE = pathlib.Path(__file__).parent
-WORKLOADS = {"mlp": 10_000, "transformer": 120, "inference": 20_000}
+WORKLOADS = {
+    "mlp": ("mlp.py", "10000"),
+    "transformer": ("transformer.py", "120"),
+    "inference": ("inference.py", "12000"),
+    "inference, tiny requests": ("inference.py", "40000", "40"),
+}
 VARIANTS = ("bare", "bare again", "leakscope", "memray", "tracemalloc")
 
 
-def command(variant: str, workload: str, steps: int, scratch: str) -> list[str]:
-    program = [str(HERE / "workloads" / f"{workload}.py"), str(steps)]
+def command(variant: str, workload: str, scratch: str) -> list[str]:
+    file, *arguments = WORKLOADS[workload]
+    program = [str(HERE / "workloads" / file), *arguments]
     if variant == "leakscope":
         out = os.path.join(scratch, "run")
         shutil.rmtree(out, ignore_errors=True)
@@ -56,7 +62,7 @@ def measure(
             turn = index % len(variants)
             order = variants[turn:] + variants[:turn]
             times = {
-                variant: loop_seconds(command(variant, workload, WORKLOADS[workload], scratch))
+                variant: loop_seconds(command(variant, workload, scratch))
                 for variant in order
             }
             wall, cpu = times["bare"]

@@ -1,16 +1,25 @@
-"""Runs the labelled programs of zoo/ under leakscope and prints how often it was right.
+"""Runs the labelled programs of zoo/ under leakscope and scores what it said.
 
     python bench/zoo.py                       every program once
     python bench/zoo.py --repeat 3            three times; an unstable answer is shown as such
     python bench/zoo.py --only replay-fills   one folder, both programs
     python bench/zoo.py --json out.json       every row, for machines
 
-A leak counts as found if leakscope says GROWING or LEAK, a harmless program as right if it says
-STEADY; GROWING or LEAK on a harmless program is a false alarm, UNKNOWN is neither. The rate is
-right if rate times steps is within a factor of 2 of the truth: leakscope may count other steps
-than the program does (a GAN has two optimizers, a pool of processes has none).
+What counts, for each program, from 0 to 1:
 
-The exit code is 1 if there was a false alarm or a leak that was missed.
+    verdict  a leak: LEAK 1, GROWING 1/2.  harmless: STEADY 1, GROWING or UNKNOWN 1/2, LEAK 0
+    line     a leak: the keeper or the site of the first finding is a true line 1, of one of the
+             first three 1/2
+    holder   a leak: a true name is in the holder path of the first finding 1, of one of the first
+             three 1/2; no score where nothing in Python holds it
+    rate     a leak: bytes per step of the first finding, or of any series that grows, times steps,
+             is within a factor of 2 of the growth that was measured, live or resident
+
+Growth over the run is compared, not the rate itself: leakscope may count other steps than the
+program does (a GAN has two optimizers, a pool of processes has none).
+
+The exit code is 1 if there was a false alarm (GROWING or LEAK on a harmless program) or a leak
+that was missed (neither of the two).
 """
 
 from __future__ import annotations
@@ -18,13 +27,14 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
 import tomllib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -35,6 +45,14 @@ GROWS = ("growing", "leak")
 RATE_FACTOR = 2.0
 
 
+VERDICT_SCORES = {
+    True: {"leak": 1.0, "growing": 0.5},
+    False: {"steady": 1.0, "growing": 0.5, "unknown": 0.5},
+}
+"""What an answer is worth, by whether the program leaks."""
+SCORES = ("verdict", "line", "holder", "rate")
+
+
 @dataclass(frozen=True)
 class Program:
     """One program and the truth about it."""
@@ -43,24 +61,38 @@ class Program:
     variant: str
     path: Path
     expected: str
-    grown_bytes: float
-    """Rate times steps: what it grows by if it grows all the time; 0 if it does not grow."""
+    grown_bytes: tuple[float, ...]
+    """Rate times steps, live and resident: its growth if it grows all the time; else empty."""
+    lines: frozenset[str]
+    """Places ("leaky.py:12") that are right as keeper or site."""
+    holder_names: tuple[str, ...]
+
+    @property
+    def leaks(self) -> bool:
+        return self.expected in GROWS
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What leakscope said about one run."""
+    """What leakscope said about one run, and what that is worth."""
 
     name: str
     variant: str
     expected: str
     got: str
+    verdict: float
+    line: float | None
+    """Score of the line; None where the program does not leak."""
+    holder: float | None
+    rate: float | None
     shape: str
     steps: int
     steps_from: str
     bytes_per_step: float
     rate_ratio: float | None
-    """Growth that was judged over true growth; None where there is none."""
+    """Growth that was said over true growth, the nearest one; None where there is none."""
+    first: str
+    """The first finding: rule, keeper or site, holder path."""
     seconds: float
     because: str
     note: str
@@ -73,10 +105,6 @@ class Answer:
     def is_false_alarm(self) -> bool:
         return self.expected not in GROWS and self.got in GROWS
 
-    @property
-    def is_rate_right(self) -> bool:
-        return self.rate_ratio is not None and 1 / RATE_FACTOR <= self.rate_ratio <= RATE_FACTOR
-
 
 def programs(folder: Path, only: Sequence[str], variants: Sequence[str]) -> Iterator[Program]:
     """The programs of the zoo, in the order of their names."""
@@ -86,13 +114,16 @@ def programs(folder: Path, only: Sequence[str], variants: Sequence[str]) -> Iter
         truth = tomllib.loads((case / "expected.toml").read_text())
         for variant in variants:
             expected = str(truth["verdict"][variant])
-            grown = float(truth.get("bytes_per_step", 0)) * float(truth["steps"])
+            leaks = expected in GROWS
+            rates = (truth.get(key, 0) for key in ("bytes_per_step", "rss_bytes_per_step"))
             yield Program(
                 case.name,
                 variant,
                 case / f"{variant}.py",
                 expected,
-                grown if expected in GROWS else 0.0,
+                tuple(rate * float(truth["steps"]) for rate in rates if rate and leaks),
+                frozenset((truth["site"], *truth.get("also_accept_lines", ()))),
+                tuple(truth.get("holder_names", ())),
             )
 
 
@@ -126,61 +157,130 @@ def watch(program: Program, python: str, limit_s: float) -> Answer:
 
 
 def _answer(program: Program, said: dict[str, Any], seconds: float, note: str) -> Answer:
-    verdicts = said.get("verdicts") or [{}]
-    lead = verdicts[0]
-    rate = float((lead.get("bytes_per_step") or {}).get("value") or 0.0)
+    findings = said.get("findings") or []
+    lead = (said.get("verdicts") or [{}])[0]
     steps = int(said.get("steps") or 0)
-    ratio = None
-    if program.expected in GROWS and said.get("verdict") in GROWS and program.grown_bytes > 0:
-        ratio = rate * steps / program.grown_bytes
+    ratio = _nearest_ratio(program, said, steps) if program.leaks else None
+    line = holder = rate = None
+    if program.leaks:
+        line = _first_match(findings, lambda finding: bool(program.lines & set(_places(finding))))
+        if program.holder_names:
+            holder = _first_match(findings, lambda finding: _is_held_by(program, finding))
+        rate = float(ratio is not None and 1 / RATE_FACTOR <= ratio <= RATE_FACTOR)
     return Answer(
-        program.name,
-        program.variant,
-        program.expected,
-        str(said.get("verdict") or "-"),
-        str(lead.get("shape") or "-"),
-        steps,
-        str(said.get("steps_from") or "-"),
-        rate,
-        ratio,
-        seconds,
-        str(said.get("because") or ""),
-        note,
+        name=program.name,
+        variant=program.variant,
+        expected=program.expected,
+        got=str(said.get("verdict") or "-"),
+        verdict=VERDICT_SCORES[program.leaks].get(str(said.get("verdict")), 0.0),
+        line=line,
+        holder=holder,
+        rate=rate,
+        shape=str(lead.get("shape") or "-"),
+        steps=steps,
+        steps_from=str(said.get("steps_from") or "-"),
+        bytes_per_step=float((lead.get("bytes_per_step") or {}).get("value") or 0.0),
+        rate_ratio=ratio,
+        first=_in_short(findings[0]) if findings else "",
+        seconds=seconds,
+        because=str(said.get("because") or ""),
+        note=note,
     )
 
 
-def print_table(groups: Iterable[list[Answer]]) -> None:
-    for answers in groups:
-        first = answers[0]
-        got = " ".join(answer.got for answer in answers)
-        ratios = " ".join(f"{a.rate_ratio:.2f}" for a in answers if a.rate_ratio is not None)
-        right = sum(answer.is_right for answer in answers)
-        mark = "ok" if right == len(answers) else f"{right} of {len(answers)}"
-        if any(answer.is_false_alarm for answer in answers):
-            mark += ", false alarm"
-        notes = " ".join(sorted({answer.note for answer in answers if answer.note}))
-        print(
-            f"{first.name:26} {first.variant:6} expected {first.expected:8} got {got:24} "
-            f"rate x{ratios or '-':15} {mark} {notes}",
-            flush=True,
-        )
+def _first_match(
+    findings: Sequence[dict[str, Any]], is_true: Callable[[dict[str, Any]], bool]
+) -> float:
+    """1 if it is true of the first finding, 1/2 if of the second or third."""
+    for rank, finding in enumerate(findings[:3]):
+        if is_true(finding):
+            return 0.5 if rank else 1.0
+    return 0.0
+
+
+def _places(finding: dict[str, Any]) -> Iterator[str]:
+    """Keeper and site as the truth writes them: "leaky.py:12"."""
+    for key in ("keeper", "site"):
+        place = finding.get(key)
+        if place:
+            yield f"{Path(place.get('file') or '').name}:{place.get('line')}"
+
+
+def _is_held_by(program: Program, finding: dict[str, Any]) -> bool:
+    """Whether a true name is in the holder path, as a whole word."""
+    path = " ".join(map(str, finding.get("holder") or []))
+    names = "|".join(map(re.escape, program.holder_names))
+    return re.search(rf"(?<![A-Za-z0-9_])(?:{names})(?![A-Za-z0-9_])", path) is not None
+
+
+def _nearest_ratio(program: Program, said: dict[str, Any], steps: int) -> float | None:
+    """Growth that was said over growth that was measured, of all pairs the one nearest to 1."""
+    rates = [finding.get("bytes_per_step") for finding in (said.get("findings") or [])[:1]]
+    for verdict in said.get("verdicts") or []:
+        if verdict.get("outcome") in GROWS:
+            rates.append((verdict.get("bytes_per_step") or {}).get("value"))
+    ratios = [rate * steps / grown for rate in rates if rate for grown in program.grown_bytes]
+    return min((r for r in ratios if r > 0), key=lambda r: max(r, 1 / r), default=None)
+
+
+def _in_short(finding: dict[str, Any]) -> str:
+    place = next(_places(finding), "-")
+    path = " > ".join(map(str, finding.get("holder") or [])) or "-"
+    return f"{finding.get('rule')} {place} {path}"
+
+
+def print_row(answers: Sequence[Answer]) -> None:
+    """One program; of several runs all verdicts are shown, and the mean of the scores."""
+    first = answers[0]
+    got = " ".join(answer.got for answer in answers)
+    right = sum(answer.is_right for answer in answers)
+    mark = "ok" if right == len(answers) else f"{right} of {len(answers)}"
+    if any(answer.is_false_alarm for answer in answers):
+        mark += ", false alarm"
+    scores = " ".join(f"{name} {_mean(answers, name):>4}" for name in SCORES)
+    ratios = " ".join(f"{a.rate_ratio:.2f}" for a in answers if a.rate_ratio is not None)
+    notes = " ".join(sorted({answer.note for answer in answers if answer.note}))
+    seconds = statistics.median(answer.seconds for answer in answers)
+    print(
+        f"{first.name:30} {first.variant:6} expected {first.expected:7} got {got:8} {scores} "
+        f"x{ratios or '-':5} {seconds:4.0f} s  {mark} {notes} {first.first[:100]}".rstrip(),
+        flush=True,
+    )
 
 
 def print_summary(answers: Sequence[Answer]) -> None:
     leaks = [answer for answer in answers if answer.expected in GROWS]
     harmless = [answer for answer in answers if answer.expected not in GROWS]
-    found = [answer for answer in leaks if answer.is_right]
     print()
-    print(f"leaks    {len(leaks):4}  found {_share(len(found), len(leaks))}")
-    rates = sum(answer.is_rate_right for answer in leaks)
-    print(f"               rate within a factor of 2 {_share(rates, len(leaks))}")
+    print(
+        f"leaks    {len(leaks):4}  found {_share(sum(a.is_right for a in leaks), len(leaks))}, "
+        f"called LEAK {_share(sum(a.got == 'leak' for a in leaks), len(leaks))}"
+    )
+    print("               " + "  ".join(f"{name} {_sum(leaks, name)}" for name in SCORES))
     print(
         f"harmless {len(harmless):4}  steady "
         f"{_share(sum(answer.is_right for answer in harmless), len(harmless))}, "
-        f"false alarms {sum(answer.is_false_alarm for answer in harmless)}"
+        f"false alarms {sum(answer.is_false_alarm for answer in harmless)} "
+        f"(LEAK {sum(answer.got == 'leak' for answer in harmless)}), "
+        f"verdict {_sum(harmless, 'verdict')}"
     )
     if answers:
         print(f"seconds a run: median {statistics.median(a.seconds for a in answers):.1f}")
+
+
+def _values(answers: Sequence[Answer], score: str) -> list[float]:
+    values = (getattr(answer, score) for answer in answers)
+    return [value for value in values if value is not None]
+
+
+def _mean(answers: Sequence[Answer], score: str) -> str:
+    values = _values(answers, score)
+    return f"{statistics.fmean(values):.2g}" if values else "-"
+
+
+def _sum(answers: Sequence[Answer], score: str) -> str:
+    values = _values(answers, score)
+    return f"{sum(values):g} of {len(values)} ({statistics.fmean(values):.1%})" if values else "-"
 
 
 def _share(part: int, whole: int) -> str:
@@ -202,7 +302,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     everything: list[Answer] = []
     for program in programs(options.zoo, options.only, options.variant or VARIANTS):
         answers = [watch(program, options.python, options.limit) for _ in range(options.repeat)]
-        print_table([answers])
+        print_row(answers)
         everything += answers
         if options.json:
             rows = [asdict(answer) for answer in everything]

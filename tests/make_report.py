@@ -23,6 +23,7 @@ from leakscope.model import (
     SeriesKey,
     Shape,
     Site,
+    TraceLine,
     Verdict,
 )
 
@@ -267,6 +268,17 @@ def many_processes(**changes: Any) -> Report:
     return msgspec.structs.replace(report, **changes)
 
 
+def leaking_workers(**changes: Any) -> Report:
+    """The workers leak, the main process does not."""
+    report = many_processes(
+        verdict=Outcome.LEAK,
+        because="memory in use grows 412 KiB/step in each of 2 worker processes",
+        findings=(WORKERS_FINDING,),
+        unexplained={"process.uss_bytes worker 0": 7.0 * KIB, "process.uss_bytes worker 1": 0.0},
+    )
+    return msgspec.structs.replace(report, **changes)
+
+
 FINDING = Finding(
     rule="LS101",
     name="loss-kept-with-graph",
@@ -291,6 +303,43 @@ FINDING = Finding(
     ),
     fingerprint="3f9c1e07",
     processes=(MAIN,),
+    trace=(
+        TraceLine("module train", "", "needed (a module)"),
+        TraceLine(".losses", "list, 412 items, +1.0/step", "GROWING", is_suspect=True),
+        TraceLine("[x]", "Tensor [] float32, grad_fn MeanBackward0"),
+        TraceLine("", "38 saved tensors", "+3.1 MiB/step"),
+    ),
+)
+
+WORKERS_FINDING = Finding(
+    rule="LS201",
+    name="cache-in-workers",
+    blame="your-code",
+    certainty=0.9,
+    says="dict `cache` of the data set keeps 4.1 arrays more per step in each worker",
+    bytes_per_step=820.0 * KIB,
+    share=0.99,
+    count_per_step=8.2,
+    site=Site(
+        "data/crops.py",
+        30,
+        "Scans.__getitem__",
+        "crop = self.load(i)[top:top + self.size, left:left + self.size].copy()",
+    ),
+    keeper=Site("data/crops.py", 31, "Scans.__getitem__", "self.cache[key] = crop"),
+    holder=("local fetcher in _worker_loop() _MapDatasetFetcher", ".dataset Scans", ".cache dict"),
+    fix=Fix("keep the decoded scans only, not each crop of them"),
+    fingerprint="0c55aa10",
+    processes=("4720-889300", "4721-889301"),
+    trace=(
+        TraceLine("thread MainThread", "", "needed (it is running)"),
+        TraceLine(
+            "local fetcher in _worker_loop()", "_MapDatasetFetcher", "in torch/utils/data/worker.py"
+        ),
+        TraceLine(".dataset", "Scans"),
+        TraceLine(".cache", "dict, 3,381 items", "+8.2 per step", is_suspect=True),
+        TraceLine("[x]", "numpy.ndarray (64, 64) float32, base of nothing else"),
+    ),
 )
 
 
@@ -333,4 +382,5 @@ CASES = {
     "killed": killed,
     "many-processes": many_processes,
     "leaking": leaking,
+    "leaking-workers": leaking_workers,
 }

@@ -1,8 +1,8 @@
 """The agent: one per process. Counts steps, takes the pulse, writes through with every block.
 
-`leakscope run` starts it in each Python process that imports a framework; `with watch():` starts
-it in this one. It never raises and never prints in the program, keeps no object of the program
-alive, and starts no thread (a live thread makes every `fork` warn on Python 3.12 and newer).
+`leakscope run` starts it in each Python process that imports a framework, or lives for a while
+without one; `with watch():` starts it in this one. It never raises and never prints in the program,
+and keeps no object of the program alive. It has a thread only where nothing steps.
 """
 
 from __future__ import annotations
@@ -12,20 +12,23 @@ import gc
 import os
 import sys
 import time
-from _thread import allocate_lock
+from _thread import RLock, allocate_lock
 from collections.abc import Callable
-from time import monotonic_ns
+from time import monotonic_ns, thread_time_ns
+from typing import Any
 
 from leakscope.frameworks import torch as torch_adapter
 from leakscope.model import Census, Gap, Mark, Moment, ProcessStart, Tally
 from leakscope.observe.counter import StepCounter
 from leakscope.observe.guard import guarded
+from leakscope.observe.looks import Looks
 from leakscope.observe.native_heap import open_native_heap
 from leakscope.observe.pulse import Pulse
+from leakscope.observe.ticker import FIRST_S, SLOWEST_S, Ticker, import_threading
 from leakscope.record.format import file_of, name_process, storable
 from leakscope.record.writer import Writer
 
-SOURCES = ("dataloader", "fetch", "forward", "optimizer", "api")
+SOURCES = ("tick", "dataloader", "fetch", "forward", "optimizer", "api")
 """What can count as a step, the weakest first: a stronger one takes over when it speaks."""
 
 _COUNTED_ALWAYS = ("api", "fetch")
@@ -36,6 +39,12 @@ _PHASES = {"optimizer": "train", "forward": "predict", "fetch": "load"}
 _PATIENCE = 64
 """So many weaker events without a stronger one, and the weaker ones get rows of their own:
 a long evaluation, or inference after training."""
+
+_TICK_NS = 10_000_000
+"""Ticks are numbered in hundredths of a second, whenever they come: a clock, and no step that the
+user knows. judge/axis.py reads them so."""
+
+_LONGEST_TICK_S = 0.02
 
 _IDLE_NS = 500_000_000
 """No step for so long in a program that works: training may be over and inference have begun."""
@@ -73,6 +82,7 @@ class Agent:
         """Called when no row has been taken for a while, from a place where that costs nothing."""
         self.is_armed = False
         """True once the hooks of a framework are in place."""
+        self._ticker: Ticker | None = None
         self._reset(name_process(os.getpid()), "process")
 
     def _reset(self, process: str, kind: str) -> None:
@@ -86,16 +96,21 @@ class Agent:
         self._patience = _PATIENCE
         self._busy = allocate_lock()
         self._is_closed = False
+        self._began_ns = monotonic_ns()
+        self._is_ticking = False
         self.writer = Writer(os.path.join(self.directory, file_of(process)))
 
     def start(self) -> None:
         """Say who we are, and listen to the collector, to forks and to the end."""
         self.pulse = Pulse(self.process, self.writer, self._heap.read, self._budget)
+        self.looks = Looks(self.process, self.writer, self.pulse, self.now, self._budget)
+        self._look = guarded(self.looks.on_row, "attribution", self.gap)
         self.introduce()
         if self._heap.why_not:
             what = f"bytes in use ({self._heap.allocator})"
             self.writer.append(Gap(what, self._heap.why_not, self.process))
         self.on_step = guarded(self.beat, "steps", self.gap)
+        self._on_tick = guarded(self.record, "rows by the clock", self.gap)
         self.on_collection = guarded(self._note_collection, "garbage collector", self.gap)
         self._at_exit = guarded(self.close, "exit", self.gap)
         self.after_fork = guarded(self._start_in_child, "fork", self.gap)
@@ -140,8 +155,8 @@ class Agent:
             return
         if self.steps_from not in ("auto", source) and source not in _COUNTED_ALWAYS:
             return
-        if not self._busy.acquire(blocking=False):
-            return  # another thread is taking a row right now
+        if not self._may_take_row():
+            return
         try:
             rank = _RANK[source]
             if rank < self._rank and not self._is_patience_over(source):
@@ -151,9 +166,42 @@ class Agent:
             if source != pulse.source:
                 pulse.flush()
                 pulse.source = source
-            pulse.take(monotonic_ns(), self.counters[source].count, self._collections)
+            step = self.counters[source].count
+            pulse.take(monotonic_ns(), step, self._collections)
+            self._look(source, step)
         finally:
             self._busy.release()
+
+    def _may_take_row(self) -> bool:
+        """False while another thread of the program takes one. The clock's is waited for: it only
+        wants the interpreter lock, which we have, and the first step must not be missed."""
+        if self._busy.acquire(blocking=False):
+            return True
+        return self._is_ticking and self._busy.acquire(timeout=_LONGEST_TICK_S)
+
+    def start_ticking(self, first_s: float) -> None:
+        """Take rows by the clock until something steps."""
+        if self._ticker is None and self.steps_from == "auto":
+            self._ticker = Ticker(self.tick, first_s=first_s)
+            if not self._ticker.start(first_s):
+                self.gap(Gap("rows by the clock", "no thread could be started"))
+
+    def tick(self) -> bool:
+        """In the ticker's thread. False: no more ticks are wanted."""
+        if self._is_closed or self._rank > _RANK["tick"]:
+            return False
+        counter, pulse = self.counters["tick"], self.pulse
+        counter.left = 1 - (monotonic_ns() - self._began_ns) // _TICK_NS
+        # Most of what a row takes here is waiting for the interpreter lock, up to 5 ms at a time;
+        # taken for its price it would keep the rows of real steps away for seconds.
+        row_ns, spent_ns, began_ns = pulse._row_ns, pulse.spent_ns, thread_time_ns()
+        self._is_ticking = True
+        self._on_tick("tick")
+        self._is_ticking = False
+        pulse._row_ns = row_ns
+        pulse.spent_ns = min(pulse.spent_ns, spent_ns + thread_time_ns() - began_ns)
+        pulse.next_row_ns = min(pulse.next_row_ns, monotonic_ns())
+        return True
 
     def _row_due_ns(self) -> int:
         return self.pulse.next_row_ns
@@ -169,10 +217,14 @@ class Agent:
 
     def row_before_first_step(self) -> None:
         """The level before the first optimizer step: its state appears within that step."""
-        if not self.counters["optimizer"].count and self.steps_from in ("auto", "optimizer"):
-            self.pulse.flush()
-            self.pulse.source = "optimizer"
-            self.pulse.take(monotonic_ns(), 0, self._collections)
+        is_first = not self.counters["optimizer"].count
+        if is_first and self.steps_from in ("auto", "optimizer") and self._may_take_row():
+            try:
+                self.pulse.flush()
+                self.pulse.source = "optimizer"
+                self.pulse.take(monotonic_ns(), 0, self._collections)
+            finally:
+                self._busy.release()
 
     def mark(self, what: str, *, began_ns: int = 0, text: str | None = None) -> None:
         now = self.now()
@@ -191,6 +243,9 @@ class Agent:
             self.kind, self.name = kind, name
             self.introduce()
 
+    def met_dataset(self, dataset: Any) -> None:
+        self.looks.note_preloaded(dataset)
+
     def now(self) -> Moment:
         step = self.counters[SOURCES[self._rank]].count if self._rank >= 0 else None
         return Moment(time.time_ns(), monotonic_ns(), step, self._phase())
@@ -206,6 +261,9 @@ class Agent:
         """Write what is left. Later events are counted but not recorded."""
         if not self._is_closed:
             self._is_closed = True
+            if self._ticker is not None:
+                self._ticker.stop()
+            self.looks.abandon()
             self.pulse.flush()
             self.pulse.next_row_ns = sys.maxsize
             # The last steps may have no row; their number is the number of steps all the same.
@@ -243,10 +301,13 @@ class Agent:
         self.writer.close()
         self._reset(name_process(os.getpid()), "child")
         self.pulse.after_fork(self.process, self.writer)
+        self.looks.after_fork(self.process, self.writer)
         self.introduce()
 
 
 _agent: Agent | None = None
+_starting = RLock()
+"""The bootstrap's thread and the import of torch may both be about to start the agent."""
 _follows_forks = False
 
 
@@ -259,17 +320,26 @@ def _follow_forks() -> None:
 
 
 def _after_fork() -> None:
+    global _starting
+    _starting = RLock()
     if _agent is not None:
         _agent.after_fork()
 
 
 def start_agent(directory: str, *, steps_from: str = "auto", budget: float = 0.01) -> Agent:
     """The agent of this process, started if there is none yet."""
+    with _starting:
+        agent = _start(directory, steps_from, budget)
+        agent.arm(is_loaded=True)
+    return agent
+
+
+def _start(directory: str, steps_from: str, budget: float) -> Agent:
     global _agent
     if _agent is None or _agent._is_closed:
-        _agent = Agent(directory, steps_from=steps_from, budget=budget)
-        _agent.start()
-    _agent.arm(is_loaded=True)
+        agent = Agent(directory, steps_from=steps_from, budget=budget)
+        agent.start()
+        _agent = agent  # only now: another thread may ask for it
     return _agent
 
 
@@ -290,11 +360,22 @@ def step() -> None:
 
 def start_for_run(directory: str) -> None:
     """Start as `leakscope run` was told to; called by the bootstrap once torch is imported."""
-    start_agent(
-        directory,
-        steps_from=os.environ.get("LEAKSCOPE_STEPS_FROM", "auto"),
-        budget=float(os.environ.get("LEAKSCOPE_BUDGET", "0.01")),
-    )
+    steps_from, budget = _settings()
+    start_agent(directory, steps_from=steps_from, budget=budget).start_ticking(SLOWEST_S)
+
+
+def start_by_clock(directory: str, main_thread: int) -> None:
+    """The same in a program that has not imported torch by now; in the bootstrap's thread."""
+    import_threading(main_thread)
+    with _starting:
+        agent = _start(directory, *_settings())
+        agent.arm()
+    agent.start_ticking(FIRST_S)
+
+
+def _settings() -> tuple[str, float]:
+    steps_from = os.environ.get("LEAKSCOPE_STEPS_FROM", "auto")
+    return steps_from, float(os.environ.get("LEAKSCOPE_BUDGET", "0.01"))
 
 
 _start_late = guarded(start_for_run, "agent", lambda gap: None)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from leakscope.attribute.growth import attribute, prove
+from leakscope.explain.findings import findings_of, unexplained_of
 from leakscope.judge.forecast import forecast
 from leakscope.judge.overall import judge_run
 from leakscope.judge.series import RunSeries
-from leakscope.model import REPORT_SCHEMA, Outcome, Report
+from leakscope.model import REPORT_SCHEMA, Report
 from leakscope.record.reader import Recording, load
 from leakscope.summarise.facts import (
     blind_spots_of,
@@ -28,6 +30,8 @@ def analyse(recording: Recording) -> Report:
     machine = machine_of(recording)
     names = name_processes(recording)
     overall = judge_run(run, machine.limit_bytes, names)
+    attribution = attribute(recording, overall)
+    overall = prove(overall, attribution)
     now = memory_now(recording)
     when = (
         forecast(
@@ -42,7 +46,6 @@ def analyse(recording: Recording) -> Report:
         else None
     )
     verdicts = tuple(with_name(verdict, names) for verdict in overall.verdicts)
-    grows = overall.outcome in (Outcome.GROWING, Outcome.LEAK)
     return Report(
         schema=REPORT_SCHEMA,
         run=recording.run.id,
@@ -54,12 +57,8 @@ def analyse(recording: Recording) -> Report:
         step_seconds=run.axis.step_seconds,
         seconds=seconds_of(recording),
         verdicts=verdicts,
-        findings=(),
-        unexplained={
-            f"{v.series.metric} {v.series.process}": v.bytes_per_step.value for v in verdicts[:1]
-        }
-        if grows
-        else {},
+        findings=findings_of(attribution, names, recording.run.directory),
+        unexplained=unexplained_of(attribution, names),
         blind_spots=blind_spots_of(recording),
         forecast=when,
         peak=peak_of(run),

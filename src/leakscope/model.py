@@ -204,6 +204,8 @@ class Holding(_Written, frozen=True, tag="holding"):
     """`bytes_each` by kind: tensors, saved for backward, graph nodes, arrays, python."""
     holders: int = 1
     """So many things of this description grow; `counts` is their sum."""
+    bound: str = ""
+    """Why it cannot grow for ever, where that can be read: `a deque with maxlen=1000`."""
     sites: tuple[SiteTally, ...] = ()
 
 
@@ -235,16 +237,7 @@ class ProcessEnd(_Written, frozen=True, tag="end"):
 
 
 Record = (
-    ProcessStart
-    | Pulses
-    | Sample
-    | Mark
-    | Census
-    | Holding
-    | Window
-    | Source
-    | Gap
-    | ProcessEnd
+    ProcessStart | Pulses | Sample | Mark | Census | Holding | Window | Source | Gap | ProcessEnd
 )
 
 
@@ -336,6 +329,15 @@ class Fix(_Noun, frozen=True):
     diff: str | None = None
 
 
+class TraceLine(_Noun, frozen=True):
+    """One line of the path from a root to what is kept, as it is shown."""
+
+    via: str
+    what: str
+    note: str = ""
+    is_suspect: bool = False
+
+
 class Finding(_Noun, frozen=True):
     rule: str
     name: str
@@ -351,6 +353,7 @@ class Finding(_Noun, frozen=True):
     fix: Fix | None = None
     fingerprint: str = ""
     processes: tuple[str, ...] = ()
+    trace: tuple[TraceLine, ...] = ()
 
 
 class Forecast(_Noun, frozen=True):

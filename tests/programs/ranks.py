@@ -30,5 +30,7 @@ if __name__ == "__main__":
         optimizer.zero_grad()
         model(batch).sum().backward()
         optimizer.step()
-    os.write(1, f"rank-{dist.get_rank()} {os.getpid()}\n".encode())  # one write: ranks share the pipe
+    os.write(
+        1, f"rank-{dist.get_rank()} {os.getpid()}\n".encode()
+    )  # one write: ranks share the pipe
     dist.destroy_process_group()

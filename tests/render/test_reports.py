@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import importlib.util
+from html import unescape
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -11,7 +13,18 @@ import pytest
 
 import make_report
 from leakscope.errors import LeakscopeError
-from leakscope.model import Ending, Forecast, Gap, Outcome, Peak, Rate, Report
+from leakscope.model import (
+    Ending,
+    Finding,
+    Forecast,
+    Gap,
+    Outcome,
+    Peak,
+    Rate,
+    Report,
+    Site,
+    TraceLine,
+)
 from leakscope.render import Style, formats, render, to_json, to_terminal
 from make_report import KIB, MIB, verdict
 
@@ -51,27 +64,129 @@ def test_growth_without_a_finding_says_that_no_line_is_named(to: str) -> None:
 
 @pytest.mark.parametrize("to", ["terminal", "markdown"])
 def test_a_finding_is_told_in_full(to: str) -> None:
-    document = flat(render(make_report.leaking(), to))
+    document = unescape(flat(render(make_report.leaking(), to, Style(width=120))))
     for part in (
-        "LS101 loss-kept-with-graph",
-        "your code · +3.1 MiB/step · +1 object/step · 98 % of the growth · 97 % sure",
+        "1. LS101 loss-kept-with-graph",
+        "your code · +3.1 MiB/step · 98 % of the growth · OOM at step ~41,000 (5 h 10 m)",
         "keeps one live autograd graph more each step",
-        "38 saved tensors, +3.1 MiB/step",
+        "├─ .losses list, 412 items, +1.0/step GROWING │ ~~~~~~ ├─ [x]",
+        "╰→ 38 saved tensors +3.1 MiB/step",
         "training_step",
+        "loss = criterion(model(x), y)",
         "losses.append(loss)",
         "+losses.append(loss.detach())",
-        "+3.2 KiB/step of C heap, in use",
+        "3.2 KiB/step (<0.1 %)",
     ):
-        assert part in document
+        assert part in document.replace("\\~", "~")
 
 
-def test_a_long_holder_path_keeps_both_ends() -> None:
-    links = tuple(f".link{n} dict" for n in range(30))
-    finding = msgspec.structs.replace(make_report.FINDING, holder=links)
-    document = terminal(make_report.leaking(findings=(finding,)))
+def finding(**changes: Any) -> Finding:
+    return msgspec.structs.replace(make_report.FINDING, **changes)
+
+
+@pytest.mark.parametrize("to", ["terminal", "markdown"])
+def test_findings_are_numbered_by_their_share(to: str) -> None:
+    shares = {"small": 0.1, "unclear": float("nan"), "large": 0.6}
+    some = tuple(finding(rule="", name=name, share=share) for name, share in shares.items())
+    document = render(make_report.leaking(findings=some), to)
+    places = [document.index(line) for line in ("1. large", "2. small", "3. unclear")]
+    assert places == sorted(places)
+    assert document.count("OOM at step") == 1
+    assert "1. " not in render(make_report.leaking(findings=some[:1], notes=()), to)
+
+
+def test_doubt_is_told_and_certainty_is_not() -> None:
+    assert "sure" not in terminal(make_report.leaking(findings=(finding(certainty=0.9),)))
+    for certainty, says in [(0.5, "50 % sure"), (float("nan"), "unknown sure")]:
+        report = make_report.leaking(findings=(finding(certainty=certainty),))
+        assert says in terminal(report)
+
+
+def test_without_a_forecast_nothing_is_said_about_the_end() -> None:
+    assert "OOM" not in terminal(make_report.leaking(forecast=None))
+
+
+@pytest.mark.parametrize(
+    ("unexplained", "says"),
+    [
+        ({"heap.in_use_bytes main": 0.2 * MIB}, "not explained: 205 KiB/step (6.1 %)"),
+        ({"a main": 3.1 * MIB, "a worker 0": 3.1 * MIB}, "not explained: 6.2 MiB/step (67 %)"),
+        ({"a main": 3.1 * MIB, "a worker 0": -1.0, "b": float("nan")}, "3.1 MiB/step (50 %)"),
+        ({"a main": 0.0}, None),
+        ({}, None),
+    ],
+)
+def test_what_is_not_explained_is_one_line(unexplained: dict[str, float], says: str | None) -> None:
+    document = terminal(make_report.leaking(findings=(finding(),), unexplained=unexplained))
+    if says is None:
+        assert "not explained" not in document
+    else:
+        assert sum(says in line for line in document.splitlines()) == 1
+
+
+def test_the_processes_are_named_unless_it_is_the_main_one() -> None:
+    document = terminal(make_report.leaking_workers())
+    assert "  in          worker 0, worker 1" in document
+    main = finding(processes=(make_report.MAIN,))
+    assert "  in   " not in terminal(make_report.leaking_workers(findings=(main,)))
+    many = finding(processes=tuple(f"rank {n}" for n in range(64)))
+    assert "rank 7 and 56 more" in terminal(make_report.leaking_workers(findings=(many,)))
+
+
+def test_a_trace_stays_in_its_box_where_it_is_narrow() -> None:
+    lines = terminal(make_report.leaking_workers(), 60).splitlines()
+    start = next(n for n, line in enumerate(lines) if line.startswith("  ┬"))
+    end = next(n for n, line in enumerate(lines) if line.startswith("  ╰"))
+    assert all(line[2] in "├│" for line in lines[start + 1 : end])
+    (suspect,) = [n for n, line in enumerate(lines) if "├─ .cache" in line]
+    assert lines[suspect + 1] == "  │   ~~~~~"
+    assert max(map(len, lines[start : end + 2])) <= 60
+
+
+def test_a_long_reference_is_cut_and_still_underlined() -> None:
+    via = "." + "x" * 200
+    lines = (TraceLine("module m", ""), TraceLine(via, "list " * 30, "GROWING", is_suspect=True))
+    document = terminal(make_report.leaking(findings=(finding(trace=lines),)), 60).splitlines()
+    (at,) = [n for n, line in enumerate(document) if line.startswith("  ╰→ .xx")]
+    assert len(document[at]) == 60
+    assert document[at].endswith("…")
+    assert document[at + 1] == " " * 6 + "~" * 54
+    assert document[at + 2].startswith(" " * 7 + "list list")
+
+
+def test_a_path_without_a_trace_is_drawn_too() -> None:
+    document = flat(terminal(make_report.leaking(findings=(finding(trace=()),))))
+    assert "├─ .losses list, 412 items, +1.0/step │ ~~~~~~ ├─ [x]" in document
+    assert "╰→ 38 saved tensors, +3.1 MiB/step made at" in document
+
+
+@pytest.mark.parametrize("to", ["terminal", "markdown"])
+def test_a_finding_may_know_next_to_nothing(to: str) -> None:
+    bare = Finding("", "", "", float("nan"), "", float("nan"), float("nan"))
+    document = render(make_report.leaking(findings=(bare,)), to)
+    assert "a finding" in document
+    assert "made at" not in document
+
+
+def test_markup_in_a_trace_stays_text() -> None:
+    nasty = "[red]alert[/red] \x1b[31m\n:boom:"
+    lines = (TraceLine(nasty, nasty, nasty, is_suspect=True), TraceLine("", nasty))
+    site = Site(nasty, 3, nasty, nasty)
+    bad = finding(trace=lines, site=site, keeper=site, says=nasty, name=nasty, processes=(nasty,))
+    for to in ("terminal", "markdown"):
+        document = render(make_report.leaking_workers(findings=(bad,)), to, Style(width=120))
+        assert "\x1b" not in document
+        assert "[red]alert[/red] \\x1b[31m :boom:" in flat(document)
+
+
+def test_a_long_trace_keeps_both_ends_and_what_is_to_blame() -> None:
+    lines = tuple(TraceLine(f".link{n}", "dict", is_suspect=n == 14) for n in range(30))
+    document = terminal(make_report.leaking(findings=(finding(trace=lines),)))
     assert "┬  .link0" in document
+    assert "├─ .link14" in document
     assert "╰→ .link29" in document
-    assert "… 19 links more" in document
+    assert "├─ … 9 links more" in document
+    assert "├─ … 10 links more" in document
     assert sum(".link" in line for line in document.splitlines()) == 11
 
 
@@ -221,7 +336,7 @@ def test_json_has_the_fields_of_the_contract() -> None:
     }  # fmt: skip
     assert document["findings"][0].keys() == {
         "rule", "name", "blame", "certainty", "says", "bytes_per_step", "share",
-        "count_per_step", "site", "keeper", "holder", "fix", "fingerprint", "processes",
+        "count_per_step", "site", "keeper", "holder", "fix", "fingerprint", "processes", "trace",
     }  # fmt: skip
     assert document["schema"] == 1
     assert document["verdict"] == "leak"

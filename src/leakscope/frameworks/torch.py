@@ -45,6 +45,7 @@ class Listener(Protocol):
     def census(self, probe: str, tallies: tuple[Tally, ...]) -> None: ...
     def gap(self, gap: Gap) -> None: ...
     def became(self, kind: str, name: str) -> None: ...
+    def met_dataset(self, dataset: Any) -> None: ...
 
 
 class TorchAdapter:
@@ -231,6 +232,7 @@ class TorchAdapter:
 
     def _hook_workers(self) -> None:
         fetched = self._guard(self._batch_fetched, "data loader workers")
+        self._on_dataset = self._guard(self._agent.met_dataset, "the worker's data set")
         fetcher = self._torch.utils.data._utils.fetch._BaseDatasetFetcher
         self._taps.append(Tap(fetcher, "auto_collation", on_read=fetched).install())
 
@@ -239,6 +241,7 @@ class TorchAdapter:
         if worker is not None:
             if self._agent.kind != "worker":
                 self._agent.became("worker", f"worker {worker.id}")
+                self._on_dataset(worker.dataset)
             self._agent.beat("fetch")
 
     # ── checkpoints ──

@@ -11,8 +11,15 @@ from leakscope.record.reader import Recording
 
 Floats = NDArray[np.float64]
 
-STRENGTH = ("time", "dataloader", "fetch", "forward", "optimizer", "api")
-"""Sources of steps, the weakest first."""
+CLOCKS = ("time", "tick")
+"""Rows by the clock: the supervisor's, from outside, and the agent's own, which has the exact
+counters. Their numbers are no steps that the user knows."""
+
+STRENGTH = (*CLOCKS, "dataloader", "fetch", "forward", "optimizer", "api")
+"""Sources of rows, the weakest first."""
+
+TICK_S = 0.01
+"""The agent numbers its ticks, and what it finds at them, in hundredths of a second."""
 
 _ROWS_TO_COUNT = 10
 _COVERAGE_TO_COUNT = 0.5
@@ -68,7 +75,7 @@ def best_source(recording: Recording, process: str) -> str | None:
     """The strongest source of steps of a process that covers enough of its life."""
     spans: dict[str, tuple[float, float, int]] = {}
     for source in recording.sources(process):
-        if source != "time":
+        if source not in CLOCKS:
             column = recording.columns(process, source).get("mono_ns", ())
             moments = [ns for ns in column if ns is not None]
             if len(moments) >= 2:
@@ -99,6 +106,16 @@ def own_axis(recording: Recording, process: str, source: str) -> Axis:
         if mark.what == "end" and mark.process == process and mark.text == source:
             counted = mark.at.step or 0
     return Axis(source, process, mono_ns[rising], steps[rising], counted=counted)
+
+
+def ticks_to_ns(recording: Recording, process: str, ticks: Floats) -> Floats:
+    """When the agent's ticks with these numbers were, for what it wrote with a tick as its step."""
+    columns = recording.columns(process, "tick")
+    pairs = zip(columns.get("mono_ns", ()), columns.get("step", ()), strict=False)
+    first = next(((ns, tick) for ns, tick in pairs if ns is not None and tick is not None), None)
+    if first is None:
+        return np.full_like(ticks, np.nan)
+    return first[0] + (ticks - first[1]) * TICK_S * 1e9
 
 
 def clock_axis(begin_ns: float, end_ns: float) -> Axis:

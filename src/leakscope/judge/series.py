@@ -128,7 +128,20 @@ class RunSeries:
         return self.axis
 
     def _add_rows(self, process: str) -> None:
-        source = self.sources.get(process, "time")
+        if process in self.sources:
+            self._add_columns(process, self.sources[process], tuple(_ROWS))
+            return
+        # By the clock: the exact counters from inside, and resident memory from outside, where it
+        # is read more often and from the first moment on.
+        sources = self.recording.sources(process)
+        has_outside = "time" in sources
+        if "tick" in sources:
+            known = tuple(m for m in _ROWS if m in _EXACT) if has_outside else tuple(_ROWS)
+            self._add_columns(process, "tick", known)
+        if has_outside:
+            self._add_columns(process, "time", (RSS,))
+
+    def _add_columns(self, process: str, source: str, metrics: Sequence[str]) -> None:
         columns = self.recording.columns(process, source)
         if "mono_ns" not in columns:
             return
@@ -138,8 +151,8 @@ class RunSeries:
         is_stepping = is_own and "step" in columns
         steps = _floats(columns["step"]) if is_stepping else axis.during(moments)
         collections = _floats(columns.get("collections_count", ()))
-        for metric, name in _ROWS.items():
-            if name in columns:
+        for metric in metrics:
+            if (name := _ROWS[metric]) in columns:
                 self._add(metric, process, steps, _floats(columns[name]), collections)
 
     def _add_samples(self, process: str, samples: Sequence[Sample]) -> None:

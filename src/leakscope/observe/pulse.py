@@ -67,6 +67,13 @@ class Pulse:
         self.source = ""
         self.spent_ns = 0
         self.rows_taken = 0
+        self.taken_ns = 0
+        self.rss_bytes = self.in_use_bytes = self.blocks_count = _UNREAD
+        """The last row's values, for whoever decides on a closer look; below zero: not read."""
+        self.is_disturbed = False
+        """True while a window of ours is open: the heap's counters would count it too."""
+        self.own_bytes = 0
+        """What we ourselves keep in the heap between two looks."""
         self._writer = writer
         self._read_heap = read_heap
         # The pauses are for the budget of 1 %; with another one they stretch or shrink.
@@ -92,22 +99,26 @@ class Pulse:
         columns = self._columns
         columns[0][row] = now_ns
         columns[1][row] = step
-        columns[2][row] = self._read_rss_bytes()
+        self.taken_ns = now_ns
+        self.rss_bytes = columns[2][row] = self._read_rss_bytes()
+        self.in_use_bytes = self.blocks_count = _UNREAD
         columns[3][row] = columns[4][row] = columns[5][row] = _UNREAD
         columns[6][row] = collections
         ended = monotonic_ns()
-        if self._read_heap is not None and now_ns >= self._next_heap_ns:
+        is_calm = not self.is_disturbed
+        if self._read_heap is not None and now_ns >= self._next_heap_ns and is_calm:
             began = ended
-            columns[3][row], columns[4][row] = self._read_heap()
+            in_use, columns[4][row] = self._read_heap()
+            self.in_use_bytes = columns[3][row] = in_use - self.own_bytes if in_use >= 0 else in_use
             ended = monotonic_ns()
             self._heap_ns = smooth(self._heap_ns, ended - began)
             self._next_heap_ns = ended + int(self._heap_ns * self._heap_pause * self._stretch)
             if self._heap_pause < _HEAP_PAUSE:
                 self._heap_pause += _PAUSE_GROWS
         blocks_ns = 0
-        if now_ns >= self._next_blocks_ns:
+        if now_ns >= self._next_blocks_ns and is_calm:
             began = ended
-            columns[5][row] = sys.getallocatedblocks()
+            self.blocks_count = columns[5][row] = sys.getallocatedblocks()
             ended = monotonic_ns()
             blocks_ns = ended - began
             self._blocks_ns = smooth(self._blocks_ns, blocks_ns)
@@ -157,6 +168,8 @@ class Pulse:
         self._used = 0
         self._started_ns = 0
         self.spent_ns = 0
+        self.is_disturbed = False
+        self.own_bytes = 0
         self.next_row_ns = self._next_heap_ns = self._next_blocks_ns = 0
         self._row_pause = _ROW_FIRST_PAUSE
         self._heap_pause = _HEAP_FIRST_PAUSE

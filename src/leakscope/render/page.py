@@ -56,27 +56,38 @@ class Page:
         """A paragraph; further lines are indented like the first."""
         self.hang(Text(" " * indent), body)
 
-    def hang(self, label: Text, body: Text) -> None:
-        """A paragraph that hangs beside its label."""
+    def hang(self, label: Text, body: Text, below: Text | None = None) -> None:
+        """A paragraph that hangs beside its label; `below` stands beside its further lines."""
         label = label.copy()
         label.truncate(self.width // 2)
         rest = self.width - label.cell_len
         lines = self._wrapped(body, rest) or [Text()]
         for index, piece in enumerate(lines):
-            start = label if index == 0 else Text(" " * label.cell_len)
+            start = label if index == 0 else below or Text(" " * label.cell_len)
             self._append(Text.assemble(start, piece))
 
     def fits(self, *pieces: Text, indent: int = 0) -> bool:
         return indent + sum(piece.cell_len for piece in pieces) <= self.width
 
-    def spread(self, left: Text, right: Text) -> None:
-        """Left and right on one line if both fit, otherwise one under the other."""
-        space = self.width - left.cell_len - right.cell_len
+    def spread(self, left: Text, *right: Text) -> None:
+        """Left and right on one line if they fit, otherwise one under the other.
+
+        What is on the right are parts; where they need several lines, none is torn.
+        """
+        dot = self.text(" · ")
+        whole = dot.join(right)
+        space = self.width - left.cell_len - whole.cell_len
         if space >= len(GAP):
-            self._append(Text.assemble(left, " " * space, right))
-        else:
-            self.line(left)
-            self.line(right, indent=2)
+            self._append(Text.assemble(left, " " * space, whole))
+            return
+        self.line(left)
+        row: list[Text] = []
+        for part in right:
+            if row and not self.fits(dot.join([*row, part]), indent=2):
+                self.line(dot.join(row), indent=2)
+                row = []
+            row.append(part)
+        self.line(dot.join(row), indent=2)
 
     def table(
         self,

@@ -10,7 +10,17 @@ from __future__ import annotations
 import math
 
 from leakscope import text
-from leakscope.model import Finding, Outcome, Peak, ProcessSummary, Report, SeriesKey, Verdict
+from leakscope.model import (
+    Finding,
+    Outcome,
+    Peak,
+    ProcessSummary,
+    Report,
+    SeriesKey,
+    Site,
+    TraceLine,
+    Verdict,
+)
 
 _SEVERITY = {Outcome.LEAK: 0, Outcome.GROWING: 1, Outcome.UNKNOWN: 2, Outcome.STEADY: 3}
 
@@ -41,7 +51,7 @@ def one_line(report: Report) -> str:
     parts.append(f"over {text.plural(report.steps, 'step')}")
     line = " ".join(parts)
     if is_growth(report.verdict) and report.findings:
-        line += f"; {finding_title(report.findings[0])}"
+        line += f"; {finding_title(findings(report)[0])}"
     if report.verdict is Outcome.STEADY and (smallest := smallest_visible(report)):
         line += f"; smallest leak it could have shown {smallest}"
     if report.verdict is Outcome.UNKNOWN:
@@ -122,39 +132,106 @@ def no_line_named(report: Report) -> str | None:
     if report.findings or not is_growth(report.verdict):
         return None
     return (
-        "No line is named: this version measures growth and does not yet say "
-        "which line keeps the memory."
+        "No line is named: nothing that was looked at keeps more with every step. "
+        "A longer run gets more looks."
     )
 
 
-def unexplained(report: Report) -> list[str]:
-    """Growth that no finding accounts for; empty while there are no findings at all."""
-    if not report.findings:
-        return []
-    names = {
-        f"{v.series.metric} {v.series.process}": series_name(report, v.series)
-        for v in report.verdicts
-    }
-    return [
-        f"{text.rate(grown)} of {names.get(key, text.clean(key))}"
-        for key, grown in report.unexplained.items()
-        if math.isfinite(grown) and grown > 0
-    ]
+def unexplained(report: Report) -> str | None:
+    """Growth that no finding accounts for; not said while there are no findings at all."""
+    rest = sum(grown for grown in report.unexplained.values() if _is_positive(grown))
+    if not report.findings or not _is_positive(rest):
+        return None
+    told = sum(f.bytes_per_step for f in report.findings if _is_positive(f.bytes_per_step))
+    share = rest / (rest + told)
+    return f"{text.size(rest)}/step" + (f" ({text.percent(share)})" if share > 0 else "")
+
+
+def _is_positive(value: float) -> bool:
+    return math.isfinite(value) and value > 0
+
+
+def findings(report: Report) -> list[Finding]:
+    """The findings, the largest share of the growth first."""
+    return sorted(report.findings, key=lambda f: -f.share if math.isfinite(f.share) else math.inf)
 
 
 def finding_title(finding: Finding) -> str:
-    return f"{text.clean(finding.rule)} {text.clean(finding.name)}".strip()
+    return f"{text.clean(finding.rule)} {text.clean(finding.name)}".strip() or "a finding"
 
 
-def finding_account(finding: Finding) -> list[str]:
-    """Who is to blame, how much, how sure."""
+_SURE = 0.9
+"""From here on doubt is not worth a word."""
+
+
+def finding_account(report: Report, finding: Finding, *, is_first: bool) -> list[str]:
+    """Who is to blame, how much, and when it ends badly: that is said once, with the largest."""
     parts = [_BLAME.get(finding.blame, text.clean(finding.blame).strip() or text.UNKNOWN)]
     parts.append(text.rate(finding.bytes_per_step))
-    if finding.count_per_step is not None:
-        parts.append(text.rate(finding.count_per_step, "objects"))
     parts.append(f"{text.percent(finding.share)} of the growth")
-    parts.append(f"{text.percent(finding.certainty)} sure")
+    if not finding.certainty >= _SURE:
+        parts.append(f"{text.percent(finding.certainty)} sure")
+    if is_first and report.forecast is not None:
+        end = f"OOM at step {text.about(report.forecast.at_step)}"
+        left = report.forecast.seconds_left
+        parts.append(end if left is None else f"{end} ({text.duration(left.value)})")
     return parts
+
+
+def trace(finding: Finding) -> list[TraceLine]:
+    """The path from a root to what is kept, clean; from the plain path where there is no other."""
+    lines = finding.trace or tuple(
+        _trace_line(link, is_inner=0 < index < len(finding.holder) - 1)
+        for index, link in enumerate(finding.holder)
+    )
+    clean = [
+        TraceLine(
+            text.clean(line.via).strip(),
+            text.clean(line.what).strip(),
+            text.clean(line.note).strip(),
+            line.is_suspect,
+        )
+        for line in lines
+    ]
+    return [line for line in clean if line.via or line.what or line.note]
+
+
+def _trace_line(link: str, *, is_inner: bool) -> TraceLine:
+    """`.losses list, 412 items` → the reference and what it leads to; roots stay whole."""
+    words = text.clean(link).strip()
+    if words[:1] not in {".", "["}:
+        return TraceLine(words, "")
+    via, _, what = words.partition(" ")
+    return TraceLine(via, what, is_suspect=is_inner and "/step" in what)
+
+
+def place(site: Site, *, has_function: bool = True) -> str:
+    """`train.py:57 in training_step`."""
+    spot = f"{text.clean(site.file)}:{site.line}"
+    function = text.clean(site.function).strip() if site.function else ""
+    return f"{spot} in {function}" if function and has_function else spot
+
+
+def source(site: Site) -> str:
+    return text.clean(site.source).strip() if site.source else ""
+
+
+_PROCESSES_SHOWN = 8
+
+
+def finding_processes(report: Report, finding: Finding) -> str | None:
+    """Where it happens, unless that is the main process alone."""
+    names = list(dict.fromkeys(process_name(report, process) for process in finding.processes))
+    if len(report.processes) < 2 or all(_is_main(report, name) for name in names):
+        return None
+    shown = ", ".join(names[:_PROCESSES_SHOWN])
+    more = len(names) - _PROCESSES_SHOWN
+    return f"{shown} and {text.count(more)} more" if more > 0 else shown
+
+
+def _is_main(report: Report, name: str) -> bool:
+    kinds = [p.kind for p in report.processes if process_name(report, p.process) == name]
+    return "main" in (kinds or [name])
 
 
 def peak(highest: Peak) -> str:

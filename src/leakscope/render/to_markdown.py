@@ -6,16 +6,21 @@ import re
 from collections.abc import Iterable, Sequence
 
 from leakscope import text
-from leakscope.model import Finding, Outcome, Report, Site
-from leakscope.render import sentences
-from leakscope.render.style import Style
+from leakscope.model import Finding, Outcome, Report, Site, TraceLine
+from leakscope.render import sentences, trace
+from leakscope.render.page import Page
+from leakscope.render.style import WIDEST, Style
 
 
 def render(report: Report, style: Style) -> str:
     """The report as Markdown. Foreign strings are escaped: they are text, never layout."""
     blocks = [
         *_headline(report),
-        *(block for finding in report.findings for block in _finding(report, finding)),
+        *(
+            block
+            for number, finding in enumerate(sentences.findings(report), 1)
+            for block in _finding(report, finding, number)
+        ),
         *_not_explained(report),
         *_series(report),
         *_peak(report),
@@ -50,16 +55,14 @@ def _headline(report: Report) -> Iterable[str]:
     yield "\n".join(f"- **{label}:** {words}" for label, words in facts)
 
 
-def _finding(report: Report, finding: Finding) -> Iterable[str]:
-    yield f"### {_escaped(sentences.finding_title(finding))}"
+def _finding(report: Report, finding: Finding, number: int) -> Iterable[str]:
+    count = f"{number}. " if len(report.findings) > 1 else ""
+    yield f"### {count}{_escaped(sentences.finding_title(finding))}"
+    account = sentences.finding_account(report, finding, is_first=number == 1)
+    yield f"**{_escaped(' · '.join(account))}**"
     yield _escaped(text.sentence(finding.says))
-    yield _escaped(" · ".join(sentences.finding_account(finding)))
-    if finding.holder:
-        last = len(finding.holder) - 1
-        yield _fenced(
-            f"{'╰→' if index == last else '├─' if index else '┬ '} {text.clean(link).strip()}"
-            for index, link in enumerate(finding.holder)
-        )
+    if lines := sentences.trace(finding):
+        yield _trace(lines)
     facts = []
     if finding.site is not None:
         facts.append(("made at", _place(finding.site)))
@@ -67,27 +70,34 @@ def _finding(report: Report, finding: Finding) -> Iterable[str]:
         facts.append(("kept by", _place(finding.keeper)))
     if finding.fix is not None:
         facts.append(("fix", _escaped(text.clean(finding.fix.text).strip())))
-    if finding.processes and len(report.processes) > 1:
-        names = (sentences.process_name(report, process) for process in finding.processes)
-        facts.append(("in", _escaped(", ".join(names))))
+    if names := sentences.finding_processes(report, finding):
+        facts.append(("in", _escaped(names)))
     yield "\n".join(f"- **{label}:** {words}" for label, words in facts)
     if finding.fix is not None and finding.fix.diff:
         yield _fenced((text.clean(line) for line in finding.fix.diff.splitlines()), "diff")
 
 
+def _trace(lines: Sequence[TraceLine]) -> str:
+    """As in the terminal: a box drawing needs columns, which only a code block has."""
+    page = Page(Style(width=WIDEST))
+    trace.draw(page, lines)
+    return _fenced(line.removeprefix("  ") for line in str(page).rstrip("\n").split("\n"))
+
+
 def _place(site: Site) -> str:
     place = _code(f"{text.clean(site.file)}:{site.line}")
-    if site.function:
-        place += f" in {_code(text.clean(site.function))}"
-    if site.source and site.source.strip():
-        place += f": {_code(text.clean(site.source).strip())}"
+    if site.function and site.function.strip():
+        place += f" in {_code(text.clean(site.function).strip())}"
+    if source := sentences.source(site):
+        place += f": {_code(source)}"
     return place
 
 
 def _not_explained(report: Report) -> Iterable[str]:
     if says := sentences.no_line_named(report):
         yield _escaped(says)
-    yield from _listed("Not explained", (_escaped(r) for r in sentences.unexplained(report)))
+    if rest := sentences.unexplained(report):
+        yield f"**Not explained:** {_escaped(rest)}"
 
 
 def _series(report: Report) -> Iterable[str]:

@@ -8,8 +8,8 @@ from rich.cells import cell_len
 from rich.text import Text
 
 from leakscope import text
-from leakscope.model import Finding, Outcome, Peak, ProcessSummary, Report, Site, Verdict
-from leakscope.render import sentences
+from leakscope.model import Finding, Outcome, Peak, ProcessSummary, Report, Verdict
+from leakscope.render import sentences, trace
 from leakscope.render.page import Page
 from leakscope.render.style import Style
 
@@ -25,7 +25,6 @@ _SERIES_SHOWN = 12
 _PROCESSES_SHOWN = 12
 _PARTS_SHOWN = 8
 _GAPS_SHOWN = 6
-_LINKS_SHOWN = 12
 
 _LABEL_WIDTH = 12
 _BAR_CELLS = 24
@@ -35,9 +34,9 @@ def render(report: Report, style: Style) -> str:
     """The report for a person, no line wider than the style allows."""
     page = Page(style)
     _headline(page, report)
-    for finding in report.findings:
+    for number, finding in enumerate(sentences.findings(report), 1):
         page.blank()
-        _finding(page, report, finding)
+        _finding(page, report, finding, number)
     _not_explained(page, report)
     _series(page, report)
     if report.peak is not None:
@@ -85,65 +84,36 @@ def _labelled(page: Page, label: str, words: str, look: str = "") -> None:
     page.hang(page.text(f"  {label:<{_LABEL_WIDTH}}", "dim"), page.text(words, look))
 
 
-def _finding(page: Page, report: Report, finding: Finding) -> None:
-    account = sentences.finding_account(finding)
+def _finding(page: Page, report: Report, finding: Finding, number: int) -> None:
+    account = sentences.finding_account(report, finding, is_first=number == 1)
     title = page.text(sentences.finding_title(finding), "bold red")
-    page.spread(title, page.text(" · ".join(account)))
+    if len(report.findings) > 1:
+        title = Text.assemble(page.text(f"{number}. ", "bold"), title)
+    page.spread(title, *(page.text(part) for part in account))
     page.line(page.text(text.clean(finding.says).strip()), indent=2)
-    _holder(page, finding)
+    trace.draw(page, sentences.trace(finding))
+    if finding.site is not None:
+        _located(page, "made at", sentences.place(finding.site), sentences.source(finding.site))
     if finding.keeper is not None:
-        _labelled(page, "kept by", _place(finding.keeper))
+        code = sentences.source(finding.keeper)
+        where = sentences.place(finding.keeper, has_function=not code)
+        _located(page, "kept by", where, code)
     if finding.fix is not None:
         _labelled(page, "fix", text.clean(finding.fix.text).strip(), "green")
         _diff(page, finding.fix.diff or "")
-    if finding.processes and len(report.processes) > 1:
-        names = [sentences.process_name(report, process) for process in finding.processes]
-        _labelled(page, "in", ", ".join(names[:8]) + (" …" if len(names) > 8 else ""))
+    if names := sentences.finding_processes(report, finding):
+        _labelled(page, "in", names)
 
 
-def _holder(page: Page, finding: Finding) -> None:
-    """The path from a root to what is kept; the links that grow are underlined."""
-    links = [_split_link(link) for link in finding.holder]
-    if len(links) > _LINKS_SHOWN:
-        hidden = len(links) - _LINKS_SHOWN + 1
-        half = _LINKS_SHOWN // 2
-        links[half : half + hidden] = [(f"… {text.plural(hidden, 'link')} more", "")]
-    made = f"made at {_spot(finding.site)}" if finding.site is not None else ""
-    column = max((len(name) for name, rest in links if rest), default=0)
-    for index, (name, rest) in enumerate(links):
-        is_last = index == len(links) - 1
-        branch = "╰→ " if is_last else "┬  " if index == 0 else "├─ "
-        words = f"{name:<{column}}  {rest}" if rest and column <= 24 else f"{name} {rest}".strip()
-        line = page.text(words, "bold" if is_last else "")
-        tail = page.text(f"   {made}" if is_last and made else "", "dim")
-        if is_last and page.fits(line, tail, indent=5):
-            line, made = Text.assemble(line, tail), ""
-        page.hang(page.text(f"  {branch}", "dim"), line)
-        if not is_last and index > 0 and "/step" in rest:
-            page.hang(page.text("  │  ", "dim"), page.text("~" * min(len(name), 40), "red"))
-    if made:
-        _labelled(page, "made at", made.removeprefix("made at "))
-        if finding.site is not None and finding.site.source:
-            _labelled(page, "", text.clean(finding.site.source).strip(), "dim")
-
-
-def _split_link(link: str) -> tuple[str, str]:
-    """`.losses list, 412 items` → the link and what it leads to; roots stay whole."""
-    words = text.clean(link).strip()
-    if words[:1] in {".", "["}:
-        name, _, rest = words.partition(" ")
-        return name, rest.strip()
-    return words, ""
-
-
-def _spot(site: Site) -> str:
-    place = f"{text.clean(site.file)}:{site.line}"
-    return f"{place} in {text.clean(site.function)}" if site.function else place
-
-
-def _place(site: Site) -> str:
-    source = text.clean(site.source).strip() if site.source else ""
-    return f"{_spot(site)}   {source}" if source else _spot(site)
+def _located(page: Page, label: str, where: str, source: str) -> None:
+    """A place and its line of source, beside each other or one under the other."""
+    start = page.text(f"  {label:<{_LABEL_WIDTH}}", "dim")
+    place, code = page.text(where), page.text(source, "bold")
+    if page.fits(start, place, Text("   "), code):
+        page.hang(start, Text.assemble(place, "   ", code) if source else place)
+        return
+    page.hang(start, place)
+    page.line(code, indent=start.cell_len)
 
 
 def _diff(page: Page, diff: str) -> None:
@@ -158,7 +128,7 @@ def _not_explained(page: Page, report: Report) -> None:
         page.line(page.text(says))
     if rest := sentences.unexplained(report):
         page.blank()
-        _listed(page, "unexplained", [page.text(words) for words in rest])
+        page.line(page.text(f"not explained: {rest}"), indent=2)
 
 
 def _series(page: Page, report: Report) -> None:

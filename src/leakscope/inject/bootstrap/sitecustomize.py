@@ -1,8 +1,8 @@
 """Runs at the start of every Python below `leakscope run`, before the program.
 
 It imports nothing (importlib.abc alone would cost 25 ms), takes its folder off the path again,
-lets the user's own sitecustomize run, says hello, and waits for torch to be imported. Until
-then no other file of leakscope is loaded.
+lets the user's own sitecustomize run, says hello, and waits for torch to be imported, or for a
+while to pass without it. Until then no other file of leakscope is loaded.
 
 Any Python below the program reads this file, so its syntax is that of Python 2 as well; one
 too old for the rest gets nothing but its own sitecustomize.
@@ -17,6 +17,12 @@ import time
 
 _START_UP_PAUSE_NS = 250000000
 """Imports that follow each other more closely than this are the program starting up."""
+
+_WAIT_S = 0.15
+"""A process that lives longer, and has not begun to import torch, is followed by the clock. Loading
+the agent takes 25 ms of CPU beside numpy and 50 ms alone; what is over sooner never pays it."""
+
+_PATIENCE_S = 0.5
 
 
 def _append(directory, process, line):
@@ -63,7 +69,7 @@ def _say_hello(directory):
     _append(directory, process, line)
 
 
-def _start_agent(directory):
+def _import_agent():
     if "leakscope" not in sys.modules:
         path = os.environ.get("LEAKSCOPE_PACKAGE_PATH")
         try:
@@ -77,7 +83,11 @@ def _start_agent(directory):
                 sys.path.remove(path)
     import leakscope.agent
 
-    leakscope.agent.start_for_run(directory)
+    return leakscope.agent
+
+
+def _start_agent(directory):
+    _import_agent().start_for_run(directory)
 
 
 def _quietly(action, directory):
@@ -93,6 +103,109 @@ def _quietly(action, directory):
             pass
 
 
+class _Waiter:
+    """Starts the agent in a program that has not imported torch soon after its start.
+
+    A thread that sleeps, as observe/ticker.py has one, which takes over from it; the reasons for
+    what it does are there. The end of the program and every fork end it.
+    """
+
+    def __init__(self, directory):
+        import _signal
+        import _thread
+
+        self._signals = _signal
+        self._threads = _thread
+        self._directory = directory
+        self._main_thread = _thread.get_ident()
+        self._due_s = time.monotonic() + _WAIT_S
+        self._wake = None
+        self._task = 0
+        self.is_needed = True
+        """False once an agent is there or on its way."""
+
+    def start(self, *_):
+        if not self.is_needed or self._wake is not None:
+            return
+        signals = self._signals
+        wake, done = self._threads.allocate_lock(), self._threads.allocate_lock()
+        wake.acquire()
+        done.acquire()
+        self._wake, self._done = wake, done
+        mask = signals.pthread_sigmask(signals.SIG_SETMASK, signals.valid_signals())
+        try:
+            self._threads.start_new_thread(self._wait, (wake, done))
+        except RuntimeError:
+            self._wake = None  # a limit on threads: the supervisor still watches
+            self.is_needed = False
+        finally:
+            signals.pthread_sigmask(signals.SIG_SETMASK, mask)
+
+    def is_main_thread(self):
+        return self._threads.get_ident() == self._main_thread
+
+    def stop(self, *_):
+        """Ends the thread; one that starts the agent just now is waited for, a while."""
+        if self._wake is not None and self._threads.get_native_id() != self._task:
+            self._wake.release()
+            self._wake = None
+            return self._done.acquire(True, _PATIENCE_S)
+        return False
+
+    def end(self, *_):
+        """At exit: what is imported from here on must not bring it back."""
+        self.is_needed = False
+        self.stop()
+
+    def leave_for_fork(self, *_):
+        """And waits until the kernel does not count it any more, or Python 3.12 and newer warn."""
+        if self.stop():
+            deadline = time.monotonic() + _PATIENCE_S
+            while os.path.exists("/proc/self/task/%d" % self._task):
+                if time.monotonic() > deadline:
+                    break
+                time.sleep(0.00005)
+
+    def come_back(self, *_):
+        """In the parent of a fork. Python 3.13 counts the threads after this, and warns; there the
+        next import or collection brings it back."""
+        if sys.version_info < (3, 13):
+            self.start()
+        elif self.is_needed:
+            import gc
+
+            if self._on_collection not in gc.callbacks:
+                gc.callbacks.append(self._on_collection)
+
+    def come_back_in_child(self, *_):
+        self._due_s = time.monotonic() + _WAIT_S
+        self.start()
+
+    def _on_collection(self, phase, info):
+        if phase == "stop":
+            import gc
+
+            gc.callbacks.remove(self._on_collection)
+            _quietly(self.start, self._directory)
+
+    def _wait(self, wake, done):
+        self._task = self._threads.get_native_id()
+        try:
+            wait_s = max(self._due_s - time.monotonic(), 0.0)
+            if not wake.acquire(True, wait_s) and self.is_needed:
+                self.is_needed = False
+                _quietly(self._start_by_clock, self._directory)
+        finally:
+            done.release()
+
+    def _start_by_clock(self, directory):
+        agent = _import_agent()
+        if self._wake is None:
+            self.is_needed = True  # a fork waits for us: another time
+        else:
+            agent.start_by_clock(directory, self._main_thread)
+
+
 class _TorchFinder:
     """Stands first on sys.meta_path until torch has been imported, then steps aside.
 
@@ -100,8 +213,9 @@ class _TorchFinder:
     is where the clock of a run should begin.
     """
 
-    def __init__(self, directory):
+    def __init__(self, directory, waiter):
         self._directory = directory
+        self._waiter = waiter
         self._imported_ns = time.monotonic_ns()
         self._is_started = False
 
@@ -116,12 +230,15 @@ class _TorchFinder:
         _append(directory, process, line)
 
     def find_spec(self, name, path=None, target=None):
-        if not self._is_started:
+        # What our own threads import is not the program starting up.
+        if not self._is_started and (self._waiter is None or self._waiter.is_main_thread()):
             now = time.monotonic_ns()
             self._is_started = now - self._imported_ns > _START_UP_PAUSE_NS
             if not self._is_started:
                 self._imported_ns = now
         if name != "torch":
+            if self._waiter is not None and self._waiter.is_needed:
+                _quietly(self._waiter.start, self._directory)
             return None
         for finder in sys.meta_path:
             find = getattr(finder, "find_spec", None) if finder is not self else None
@@ -140,6 +257,8 @@ class _TorchFinder:
                 del loader.exec_module
             except AttributeError:
                 pass
+            if self._waiter is not None:
+                self._waiter.is_needed = False
             original(module)
             # Only now: a look for torch (transformers makes one) is not an import of it.
             if self in sys.meta_path:
@@ -170,13 +289,27 @@ def _run_users_own():
             sys.modules["sitecustomize"] = ours
 
 
+def _follow(directory):
+    """Say hello, and have the agent come when it is time."""
+    _quietly(_say_hello, directory)
+    os.register_at_fork(after_in_child=lambda: _quietly(_say_hello, directory))
+    waiter = _Waiter(directory) if sys.version_info >= (3, 11) else None
+    finder = _TorchFinder(directory, waiter)
+    sys.meta_path.insert(0, finder)
+    atexit.register(_quietly, finder.say_when, directory)
+    if waiter is not None:
+        _quietly(waiter.start, directory)
+        atexit.register(_quietly, waiter.end, directory)
+        os.register_at_fork(
+            before=lambda: _quietly(waiter.leave_for_fork, directory),
+            after_in_parent=lambda: _quietly(waiter.come_back, directory),
+            after_in_child=lambda: _quietly(waiter.come_back_in_child, directory),
+        )
+
+
 _here = os.path.dirname(os.path.abspath(__file__))
 sys.path[:] = [entry for entry in sys.path if entry != _here]
 _directory = os.environ.get("LEAKSCOPE_RUN_DIR")
 if _directory and sys.version_info >= (3, 8):
-    _quietly(_say_hello, _directory)
-    os.register_at_fork(after_in_child=lambda: _quietly(_say_hello, _directory))
-    _finder = _TorchFinder(_directory)
-    sys.meta_path.insert(0, _finder)
-    atexit.register(_quietly, _finder.say_when, _directory)
+    _follow(_directory)
 _run_users_own()

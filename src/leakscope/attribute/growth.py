@@ -1,0 +1,89 @@
+"""The growth of a run, process by process, with what explains it; and when that proves a leak."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from leakscope.attribute.suspects import Explained, Suspect, explain_growth
+from leakscope.judge.account import Account
+from leakscope.judge.overall import Overall
+from leakscope.model import Outcome, Shape, Verdict
+from leakscope.record.reader import Recording
+
+_PROVEN_SHARE = 0.5
+"""Holders that were seen to grow must keep so much of the growth before it is called a leak:
+statistics alone may only say that it grows."""
+
+_NOT_KEPT = (Shape.FRAGMENTATION,)
+"""Growth of what the allocator holds: nothing of the program's is kept, so nobody holds it."""
+
+
+class Attribution(NamedTuple):
+    """What is known about the growth of each process that grows."""
+
+    accounts: tuple[Account, ...]
+    explained: dict[str, Explained]
+
+    def total(self) -> float:
+        return sum(account.verdict.bytes_per_step.value for account in self.accounts)
+
+
+def attribute(recording: Recording, overall: Overall) -> Attribution:
+    accounts = tuple(overall.growing())
+    explained = {}
+    for account in accounts:
+        shape = account.verdict.shape
+        if shape in _NOT_KEPT:
+            explained[account.process] = Explained(account.process, ())
+            continue
+        explained[account.process] = explain_growth(
+            recording, account.process, is_copy_on_write=shape is Shape.COPY_ON_WRITE
+        )
+    return Attribution(accounts, explained)
+
+
+def prove(overall: Overall, attribution: Attribution) -> Overall:
+    """The same answer, called a leak where holders account for the growth."""
+    proven = {
+        process: explained
+        for process, explained in attribution.explained.items()
+        if proven_share(explained) >= _PROVEN_SHARE
+    }
+    if not proven:
+        return overall
+    accounts = tuple(
+        account._replace(
+            verdict=_as_leak(account.verdict),
+            verdicts=(_as_leak(account.verdicts[0]), *account.verdicts[1:]),
+        )
+        if account.process in proven
+        else account
+        for account in overall.accounts
+    )
+    keys = {account.verdict.series for account in accounts if account.process in proven}
+    verdicts = tuple(
+        _as_leak(verdict) if verdict.series in keys or is_sum else verdict
+        for is_sum, verdict in _with_sum(overall)
+    )
+    return overall._replace(outcome=Outcome.LEAK, verdicts=verdicts, accounts=accounts)
+
+
+def proven_share(explained: Explained) -> float:
+    """Of the growth: what holders keep of which nothing says that they will stop."""
+    return sum(suspect.share for suspect in explained.suspects if is_evidence(suspect))
+
+
+def is_evidence(suspect: Suspect) -> bool:
+    return not suspect.is_bounded
+
+
+def _as_leak(verdict: Verdict) -> Verdict:
+    return replace(verdict, outcome=Outcome.LEAK)
+
+
+def _with_sum(overall: Overall) -> list[tuple[bool, Verdict]]:
+    """The verdicts, and which of them is the sum over processes."""
+    of_accounts = {verdict.series for one in overall.accounts for verdict in one.verdicts}
+    return [(verdict.series not in of_accounts, verdict) for verdict in overall.verdicts]

@@ -1,0 +1,250 @@
+"""Growth in, suspects out: which holder keeps how much of it, and what nobody accounts for.
+
+A holder's rate is what it keeps per item times how many more it keeps per step, both seen between
+looks. Its share is that rate over what the counters grew between the same looks in the same
+process, so that it does not matter what counts as a step elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+from leakscope.attribute.fingerprint import fingerprint
+from leakscope.attribute.guard import has_capacity_guard
+from leakscope.attribute.keeper import find_keepers
+from leakscope.attribute.places import site_of
+from leakscope.model import Holding, Link, Mark, Site, SiteTally, Window
+from leakscope.record.reader import Recording
+
+_BLOCK_BYTES = 71.0
+"""Of a small Python object; see judge/account.py."""
+
+_SMALLEST_SHARE = 0.02
+_ENOUGH_EXPLAINED = 0.5
+_WINDOWS_AGREEING = 2
+SHARED_PAGES = "shared-pages"
+
+_FEWEST_A_STEP = 0.2
+"""Blocks a step: fewer than one in five steps is what a step has in flight, or a pool's refill."""
+
+_NAMED = ("attribute", "global", "class", "local", "closure", "cache", "generator", "default")
+
+
+class Suspect(NamedTuple):
+    """One holder that keeps more with every step."""
+
+    holding: Holding
+    share: float
+    """Of the growth of its process."""
+    count_per_step: float
+    site: Site | None
+    keeper: Site | None
+    named: Link | None
+    fingerprint: str
+    is_bounded: str
+    """Why it may stop by itself; empty if nothing says so."""
+    looks: int
+    """At how many looks in a row it had grown."""
+
+
+class Explained(NamedTuple):
+    """What the looks at one process account for."""
+
+    process: str
+    suspects: tuple[Suspect, ...]
+
+    @property
+    def share(self) -> float:
+        return min(sum(suspect.share for suspect in self.suspects), 1.0)
+
+
+def explain_growth(
+    recording: Recording, process: str, *, is_copy_on_write: bool = False
+) -> Explained:
+    """The suspects of one process, the largest share first; together at most the whole growth."""
+    sources = sources_for(recording, process)
+    if is_copy_on_write:
+        return _explain_copies(recording, process, sources)
+    measured = _measured_per_step(recording, process)
+    latest = _latest(recording.holdings, process)
+    found = []
+    for holding in latest:
+        rate = _count_per_step(holding) * holding.bytes_each
+        if measured <= 0 or rate <= 0:
+            continue
+        found.append(_suspect(holding, rate / measured, sources))
+    if sum(suspect.share for suspect in found) < _ENOUGH_EXPLAINED:
+        found += _native_suspects(recording, process, measured, sources)
+    total = sum(suspect.share for suspect in found)
+    if total > 1.0:
+        # Two holders of the same things, or a weight too high: never more than there is.
+        found = [suspect._replace(share=suspect.share / total) for suspect in found]
+    found = [suspect for suspect in found if suspect.share >= _SMALLEST_SHARE]
+    found.sort(key=lambda suspect: -suspect.share)
+    return Explained(process, tuple(found))
+
+
+def _native_suspects(
+    recording: Recording, process: str, measured: float, sources: Mapping[str, str]
+) -> list[Suspect]:
+    """Lines that left native memory behind in two windows: that they agree is the evidence."""
+    windows = [window for window in recording.windows if window.process == process]
+    if len(windows) < _WINDOWS_AGREEING or measured <= 0:
+        return []
+    seen = [_lines_of(window, sources) for window in windows]
+    both = set.intersection(*(set(lines) for lines in seen))
+    found = []
+    for line in both:
+        rate = sum(lines[line].bytes for lines in seen) / sum(one.steps for one in windows)
+        count = sum(lines[line].count for lines in seen) / sum(one.steps for one in windows)
+        if count < _FEWEST_A_STEP:
+            continue
+        found.append(_native_suspect(windows[-1], seen[-1][line], rate, count, measured, sources))
+    return found
+
+
+def _lines_of(window: Window, sources: Mapping[str, str]) -> dict[tuple[str, int], SiteTally]:
+    """What one window left alive, by the innermost line of the user's code."""
+    lines: dict[tuple[str, int], SiteTally] = {}
+    for tally in window.sites:
+        frame = next((one for one in tally.frames if one.file in sources), None)
+        if frame is None:
+            continue
+        key = (frame.file, frame.line)
+        known = lines.get(key, SiteTally(tally.frames, 0, 0))
+        lines[key] = SiteTally(known.frames, known.count + tally.count, known.bytes + tally.bytes)
+    return lines
+
+
+def _native_suspect(
+    window: Window,
+    tally: SiteTally,
+    rate: float,
+    count: float,
+    measured: float,
+    sources: Mapping[str, str],
+) -> Suspect:
+    site = site_of((tally,), sources)
+    name = site.function or "" if site else ""
+    link = Link("no Python object holds it", "native memory", "native", name=name)
+    step = window.at.step or 0
+    holding = Holding(
+        at=window.at,
+        process=window.process,
+        kind="native",
+        path=(link,),
+        grows_at=0,
+        item="native block",
+        counts=((step - window.steps, 0), (step, round(count * window.steps))),
+        bytes_each=rate / count,
+        sites=(tally,),
+    )
+    return Suspect(
+        holding=holding,
+        share=rate / measured,
+        count_per_step=count,
+        site=site,
+        keeper=None,
+        named=None,
+        fingerprint=fingerprint((link,), 0, "native"),
+        is_bounded="",
+        looks=_WINDOWS_AGREEING,
+    )
+
+
+def _explain_copies(recording: Recording, process: str, sources: Mapping[str, str]) -> Explained:
+    """Pages copied in a worker: by the Python objects that were there before the fork."""
+    shared = [
+        holding
+        for holding in recording.holdings
+        if holding.process == process and holding.kind == SHARED_PAGES
+    ]
+    if not shared:
+        return Explained(process, ())
+    largest = max(shared, key=lambda holding: holding.counts[-1][1])
+    return Explained(process, (_suspect(largest, 1.0, sources),))
+
+
+def sources_for(recording: Recording, process: str) -> Mapping[str, str]:
+    """Texts of the program's files: this process's own, or any other's that has them."""
+    merged: dict[str, str] = {}
+    for texts in recording.sources_of.values():
+        merged.update(texts)
+    merged.update(recording.sources_of.get(process, {}))
+    return merged
+
+
+def _latest(holdings: Sequence[Holding], process: str) -> list[Holding]:
+    """Those of the last look: what grew once and stopped is not among them."""
+    ours = [one for one in holdings if one.process == process and one.kind != SHARED_PAGES]
+    if not ours:
+        return []
+    last = max(holding.counts[-1][0] for holding in ours)
+    return [holding for holding in ours if holding.counts[-1][0] == last]
+
+
+def _measured_per_step(recording: Recording, process: str) -> float:
+    """Growth per step of what is alive, by the counters, from the first look on."""
+    looks = [mark for mark in recording.marks if mark.what == "look" and mark.process == process]
+    if len(looks) < 2:
+        return 0.0
+    first, last = looks[0], looks[-1]
+    steps = (last.at.step or 0) - (first.at.step or 0)
+    return max(_live(last) - _live(first), 0.0) / steps if steps > 0 else 0.0
+
+
+def _live(mark: Mark) -> float:
+    values = mark.values
+    live = values.get("in_use_bytes", values.get("rss_bytes", 0))
+    if "in_use_bytes" not in values:
+        return float(live)  # resident memory has the small objects in it already
+    return live + _BLOCK_BYTES * values.get("blocks_count", 0)
+
+
+def _count_per_step(holding: Holding) -> float:
+    (first_step, first), (last_step, last) = holding.counts[0], holding.counts[-1]
+    return (last - first) / (last_step - first_step) if last_step > first_step else 0.0
+
+
+def _suspect(holding: Holding, share: float, sources: Mapping[str, str]) -> Suspect:
+    named = _named_link(holding)
+    keepers = (
+        find_keepers(sources, named, grows=_how(holding, named), sites=holding.sites)
+        if named is not None
+        else ()
+    )
+    guard = has_capacity_guard(sources, named) if named is not None else None
+    return Suspect(
+        holding=holding,
+        share=share,
+        count_per_step=_count_per_step(holding),
+        site=site_of(holding.sites, sources),
+        keeper=keepers[0] if keepers else None,
+        named=named,
+        fingerprint=fingerprint(holding.path, holding.grows_at, holding.kind),
+        is_bounded=holding.bound or (f"it is cut back at {guard.line}" if guard else ""),
+        looks=sum(after > before for (_, before), (_, after) in pairwise(holding.counts)),
+    )
+
+
+def _named_link(holding: Holding) -> Link | None:
+    """The nearest name at or above the thing that grows; names in the source are what a reader can
+    search for."""
+    for link in reversed(holding.path[: holding.grows_at + 1]):
+        if link.name and link.kind in _NAMED:
+            return link
+    return None
+
+
+def _how(holding: Holding, named: Link | None) -> str:
+    if named is not None and named.kind == "cache":
+        return "cache"
+    if holding.kind in ("graph", "cycle"):
+        return holding.kind
+    if holding.kind == SHARED_PAGES:
+        return "preloaded"
+    below = holding.path[holding.path.index(named) : holding.grows_at + 1] if named else ()
+    is_opaque = any(link.type in ("cycle", "_tee", "generator") for link in below)
+    return "opaque" if is_opaque else "container"

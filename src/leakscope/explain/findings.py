@@ -1,0 +1,142 @@
+"""A suspect becomes a finding: a sentence, a trace, and how sure it is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from msgspec.structs import replace
+
+from leakscope import text
+from leakscope.attribute.growth import Attribution
+from leakscope.attribute.places import relative
+from leakscope.attribute.suspects import Suspect
+from leakscope.explain.patterns import UNBOUNDED, Pattern, pattern_of
+from leakscope.model import Finding, Fix, Holding, Link, TraceLine
+
+
+def findings_of(
+    attribution: Attribution, names: Mapping[str, str], directory: str
+) -> tuple[Finding, ...]:
+    """All findings of a run, the same leak in several processes once, the largest first."""
+    total = attribution.total()
+    merged: dict[str, Finding] = {}
+    for account in attribution.accounts:
+        rate = account.verdict.bytes_per_step.value
+        for suspect in attribution.explained[account.process].suspects:
+            finding = finding_for(
+                suspect,
+                bytes_per_step=suspect.share * rate,
+                share=suspect.share * rate / total if total > 0 else 0.0,
+                process=names.get(account.process, account.process),
+                directory=directory,
+            )
+            known = merged.get(finding.fingerprint)
+            merged[finding.fingerprint] = _merge(known, finding) if known else finding
+    return tuple(sorted(merged.values(), key=lambda finding: -finding.share))
+
+
+def unexplained_of(attribution: Attribution, names: Mapping[str, str]) -> dict[str, float]:
+    """Growth per step that no finding accounts for, by `metric process`."""
+    left = {}
+    for account in attribution.accounts:
+        verdict = account.verdict
+        share = 1.0 - attribution.explained[account.process].share
+        key = f"{verdict.series.metric} {names.get(account.process, account.process)}"
+        left[key] = share * verdict.bytes_per_step.value
+    return left
+
+
+def _merge(known: Finding, other: Finding) -> Finding:
+    return replace(
+        known,
+        bytes_per_step=known.bytes_per_step + other.bytes_per_step,
+        share=known.share + other.share,
+        certainty=max(known.certainty, other.certainty),
+        processes=tuple(dict.fromkeys((*known.processes, *other.processes))),
+    )
+
+
+def finding_for(
+    suspect: Suspect, *, bytes_per_step: float, share: float, process: str, directory: str
+) -> Finding:
+    """What is said about one suspect; `share` is of the growth of the whole run."""
+    pattern = pattern_of(suspect)
+    return Finding(
+        rule=pattern.rule,
+        name=pattern.name,
+        blame="your-code" if suspect.keeper is not None or suspect.site is not None else "library",
+        certainty=certainty_of(suspect),
+        says=_says(suspect, pattern),
+        bytes_per_step=bytes_per_step,
+        share=share,
+        count_per_step=suspect.count_per_step,
+        site=relative(suspect.site, directory) if suspect.site else None,
+        keeper=relative(suspect.keeper, directory) if suspect.keeper else None,
+        holder=tuple(f"{link.via} {link.type}".strip() for link in suspect.holding.path),
+        fix=Fix(pattern.fix),
+        fingerprint=suspect.fingerprint,
+        processes=(process,),
+        trace=_trace(suspect),
+    )
+
+
+def certainty_of(suspect: Suspect) -> float:
+    """Between 0 and 1: how much of the growth it is, how often it was seen to grow, and whether
+    its name and its line were found."""
+    certainty = 0.5 + 0.3 * min(suspect.share, 1.0)
+    certainty += 0.08 if suspect.looks >= 2 else 0.0
+    certainty += 0.05 if suspect.keeper is not None else 0.0
+    certainty += 0.05 if suspect.site is not None else 0.0
+    if suspect.is_bounded:
+        certainty = min(certainty, 0.5)
+    return round(certainty, 2)
+
+
+def _says(suspect: Suspect, pattern: Pattern) -> str:
+    holding = suspect.holding
+    what = _what_grows(holding, suspect.named)
+    rate = f"{suspect.count_per_step:,.3g}"
+    each = text.size(holding.bytes_each)
+    match holding.kind:
+        case "graph":
+            return f"the autograd graph behind {what} gets {rate} more nodes with each step"
+        case "cycle":
+            return (
+                f"{rate} more objects per step wait for the garbage collector in cycles through "
+                f"{what}, {each} each"
+            )
+        case "shared-pages":
+            return (
+                f"{what} holds {holding.counts[-1][1]:,} Python objects that the workers read: "
+                "each read copies the page it lies on"
+            )
+        case "native":
+            return f"native memory made here is never freed: {rate} blocks per step, {each} each"
+    keeps = f"{what} keeps {rate} more {holding.item} per step, {each} each"
+    if pattern is UNBOUNDED and suspect.is_bounded:
+        keeps += f" (but {suspect.is_bounded})"
+    return keeps
+
+
+def _what_grows(holding: Holding, named: Link | None) -> str:
+    grows = holding.path[holding.grows_at]
+    if named is None:
+        return f"a {grows.type}"
+    has_owner = named.scope and named.kind in ("attribute", "class", "cache")
+    owner = f"{named.scope}." if has_owner else ""
+    kind = grows.type if named is grows else f"a {grows.type} in"
+    return f"{kind} `{owner}{named.name}`"
+
+
+def _trace(suspect: Suspect) -> tuple[TraceLine, ...]:
+    holding = suspect.holding
+    lines = []
+    for place, link in enumerate(holding.path):
+        note = ""
+        if place == holding.grows_at:
+            last = holding.counts[-1][1]
+            note = f"{last:,} now, {suspect.count_per_step:+,.3g} per step"
+        elif link.file and link.line and link.kind == "local":
+            note = f"running, at line {link.line}"
+        lines.append(TraceLine(link.via, link.type, note, is_suspect=place == holding.grows_at))
+    return tuple(lines)

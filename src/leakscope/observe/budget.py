@@ -1,0 +1,36 @@
+"""One purse of time for everything dear that is done inside the program.
+
+A look may start if, after paying for it, all looks together cost no more than a share of the
+time the process has lived, plus a small credit: a run of three seconds must get its answer too.
+"""
+
+from __future__ import annotations
+
+from time import monotonic_ns
+
+_CREDIT_S = 60.0
+"""Seconds of running for which is paid in advance: at 1 % a process may spend 0.6 s on looks
+before it has earned them, one first and one or two second looks in a PyTorch process (some 280,000
+objects), and has paid them back after a minute."""
+
+
+class Budget:
+    """Time that may be spent, and what has been."""
+
+    def __init__(self, share: float, now_ns: int | None = None) -> None:
+        self.share = share
+        self.spent_ns = 0
+        self.longest_ns = 0
+        """The longest the program has been made to wait at once."""
+        self._started_ns = monotonic_ns() if now_ns is None else now_ns
+
+    def left_ns(self, now_ns: int) -> int:
+        earned_ns = (now_ns - self._started_ns + _CREDIT_S * 1e9) * self.share
+        return int(earned_ns) - self.spent_ns
+
+    def allows(self, cost_ns: float, now_ns: int) -> bool:
+        return cost_ns <= self.left_ns(now_ns)
+
+    def pay(self, cost_ns: int, pause_ns: int = 0) -> None:
+        self.spent_ns += cost_ns
+        self.longest_ns = max(self.longest_ns, pause_ns)

@@ -1,0 +1,80 @@
+"""Autograd graphs that grow: a running sum, a state carried over steps.
+
+Such a tensor is made anew with every step, so it has no address to compare; its graph's size is
+noted under what it looks like (the operation that made it, its shape), and compared by that. After
+`backward()` the saved tensors are gone and only C++ nodes pile up, which no collector sees.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any, NamedTuple
+
+from leakscope.observe.autograd import count_nodes
+from leakscope.observe.containers import with_subclasses
+
+_MOST_TENSORS = 256
+_MOST_NODES = 60_000
+"""Nodes counted of one graph (0.2 µs each), and tensors looked at, the youngest first: the end of
+a growing graph is never old."""
+
+_FEWEST_NODES = 4
+_FEWEST_NODES_A_STEP = 0.3
+_MOST_GROWING = 3
+
+Looks = tuple[str, tuple[int, ...]]
+
+
+class GraphSizes(NamedTuple):
+    """The largest graph of each look, at one moment."""
+
+    nodes: dict[Looks, int]
+
+
+class GrowingGraph(NamedTuple):
+    """A tensor whose graph has become larger. Lives within one look only."""
+
+    tensor: Any
+    before: int
+    now: int
+
+
+def note_graphs(objects: list[Any]) -> GraphSizes:
+    nodes: dict[Looks, int] = {}
+    for looks, count, _ in _graphs_among(objects):
+        nodes[looks] = max(count, nodes.get(looks, 0))
+    return GraphSizes(nodes)
+
+
+def find_growing_graphs(
+    objects: list[Any], before: GraphSizes, steps: int
+) -> tuple[list[GrowingGraph], GraphSizes]:
+    """Tensors whose graph grew by some nodes with each step, the largest first; and all sizes."""
+    fewest = max(_FEWEST_NODES, _FEWEST_NODES_A_STEP * steps)
+    graphs = list(_graphs_among(objects))
+    growing = [
+        GrowingGraph(tensor, before.nodes[looks], count)
+        for looks, count, tensor in graphs
+        if looks in before.nodes and count - before.nodes[looks] >= fewest
+    ]
+    growing.sort(key=lambda one: -one.now)
+    now: dict[Looks, int] = {}
+    for looks, count, _ in graphs:
+        now[looks] = max(count, now.get(looks, 0))
+    return growing[:_MOST_GROWING], GraphSizes(now)
+
+
+def _graphs_among(objects: list[Any]) -> Iterator[tuple[Looks, int, Any]]:
+    torch = sys.modules.get("torch")
+    if torch is None or not hasattr(torch, "Tensor"):
+        return
+    kinds = with_subclasses(torch.Tensor)
+    with torch._C.DisableTorchFunction():
+        tensors = [one for one in objects if type(one) in kinds]
+        with_graph = (tensor for tensor in tensors if tensor.grad_fn is not None)
+        for tensor in islice(with_graph, _MOST_TENSORS):
+            node = tensor.grad_fn
+            looks = type(node).__name__, tuple(tensor.shape)
+            yield looks, count_nodes(node, _MOST_NODES), tensor

@@ -1,0 +1,157 @@
+"""When to look closer. Cheap and generous; it never judges and shares no code with `judge/`.
+
+    watching ── a counter's floors rise ──▶ first look (lengths noted, survivors begun)
+    first    ── some steps later ─────────▶ window (lines of new Python objects are traced)
+    window   ── a few steps later ────────▶ second look (what grew, who holds it, where it is made)
+    second   ── twice the steps ──────────▶ window ─▶ second look again, as long as it rises
+    second   ── little of it explained ───▶ native window ─▶ its end, twice (memray)
+
+A program that does not grow never leaves the first line. A leak recurs with every step, so depth
+is needed on few steps only.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from leakscope.observe.budget import Budget
+from leakscope.observe.trend import Trend
+
+_ENOUGH_BYTES = 48 << 10
+_ENOUGH_BLOCKS = 400
+_ENOUGH_PAGES = 4 << 20
+"""Rises from which a look is worth its price. Clean training moves by less than 8 KiB and 100
+blocks between floors after its first steps; resident memory by up to 2 MiB (thread stacks, pools
+of the C library), and has the word only where malloc's own counters cannot be read."""
+
+_STEPS_BETWEEN = 16
+_STEPS_TRACED, _LONG_STEPS_TRACED = 4, 2
+_LONG_STEP_NS = 50_000_000
+"""Steps between the first and second look at least, and how many of them are traced: enough to
+tell what is kept from what a step has in flight. Tracing makes a step two to five times as long
+(16 frames; w1 of facts/torch.md), so of long steps fewer are traced."""
+
+_USUAL_LOOK_NS = 100_000_000.0
+_USUAL_NATIVE_NS = 120_000_000.0
+"""The first native window: memray's import (30 ms beside torch), opening and closing (26 ms each
+with torch's libraries), and allocations that take half as long again while it is open."""
+_STEPS_IN_NATIVE_WINDOW = 6
+_NATIVE_WINDOWS = 2
+_ENOUGH_EXPLAINED = 0.5
+_MOST_LOOKS = 12
+
+
+class Rung(Enum):
+    FIRST = "first look"
+    WINDOW = "window"
+    SECOND = "second look"
+    NATIVE = "native window"
+    NATIVE_END = "end of the native window"
+
+
+class Ladder:
+    """Says at a row which rung, if any, is to be climbed now."""
+
+    def __init__(self, budget: Budget) -> None:
+        self._budget = budget
+        self._bytes = Trend(_ENOUGH_BYTES)
+        self._blocks = Trend(_ENOUGH_BLOCKS)
+        self._pages = Trend(_ENOUGH_PAGES)
+        self._next = Rung.FIRST
+        self._at_step = 0
+        self._first_step = 0
+        self._last: tuple[int, int] = (0, 0)
+        self._pace_ns = 0.0
+        self._cost_ns = _USUAL_LOOK_NS
+        self._looks = 0
+        self._native_windows = 0
+        self._native_ns = _USUAL_NATIVE_NS
+        self._is_completed = False
+
+    def due(self, now_ns: int, step: int, in_use: int, blocks: int, rss: int) -> Rung | None:
+        """The rung to climb at this row. Values below zero were not read."""
+        self._read(in_use, blocks, rss)
+        if self._next is Rung.FIRST:
+            wants = self._is_completed and self._rises and self._budget.allows(self._price, now_ns)
+        else:
+            wants = step >= self._at_step and self._may_go_on(now_ns)
+        self._is_completed = False
+        return self._next if wants else None
+
+    def climbed(
+        self,
+        rung: Rung,
+        began_ns: int,
+        ended_ns: int,
+        step: int,
+        *,
+        cpu_ns: int,
+        explained: float = 1.0,
+    ) -> None:
+        """A rung has been climbed: pay, and say when the next is due."""
+        # Time of the processor is what is paid: on a crowded machine a look waits for its turn.
+        cost_ns = min(cpu_ns, ended_ns - began_ns)
+        last_ns, last_step = self._last
+        self._last = (ended_ns, step)
+        if rung is Rung.FIRST:
+            self._first_step = step
+            self._cost_ns = max(cost_ns, 1)
+            self._next, self._at_step = Rung.WINDOW, step + _STEPS_BETWEEN - _STEPS_TRACED
+        elif rung is Rung.WINDOW:
+            self._pace_ns = (began_ns - last_ns) / max(step - last_step, 1)
+            is_long = self._pace_ns > _LONG_STEP_NS
+            traced = _LONG_STEPS_TRACED if is_long else _STEPS_TRACED
+            self._next, self._at_step = Rung.SECOND, step + traced
+        elif rung is Rung.SECOND:
+            self._looks += 1
+            self._cost_ns = max(cost_ns, 1)
+            cost_ns += self._slowed_ns(began_ns, last_ns, step - last_step)
+            self._after_look(step, explained)
+        elif rung is Rung.NATIVE:
+            self._native_ns = float(cost_ns)
+            self._next, self._at_step = Rung.NATIVE_END, step + _STEPS_IN_NATIVE_WINDOW
+        else:
+            self._native_windows += 1
+            self._native_ns += cost_ns
+            cost_ns += self._slowed_ns(began_ns, last_ns, step - last_step)
+            self._after_look(step, 0.0)
+        self._budget.pay(cost_ns, ended_ns - began_ns)
+
+    def _after_look(self, step: int, explained: float) -> None:
+        if explained < _ENOUGH_EXPLAINED and self._native_windows < _NATIVE_WINDOWS:
+            self._next, self._at_step = Rung.NATIVE, step + 1
+            return
+        distance = max(2 * (step - self._first_step), _STEPS_BETWEEN)
+        self._next, self._at_step = Rung.WINDOW, self._first_step + distance - _STEPS_TRACED
+
+    def _slowed_ns(self, began_ns: int, last_ns: int, steps: int) -> int:
+        """What a window cost: its steps took so much longer than those before."""
+        return max(int(began_ns - last_ns - self._pace_ns * steps), 0)
+
+    @property
+    def _price(self) -> float:
+        """What a first look commits to: itself and the second."""
+        return 2.5 * self._cost_ns
+
+    def _may_go_on(self, now_ns: int) -> bool:
+        if self._next in (Rung.SECOND, Rung.NATIVE_END):
+            return True  # tracing costs more with every step: never leave the window open
+        if self._next is Rung.NATIVE:
+            return self._rises and self._budget.allows(self._native_ns, now_ns)
+        if self._looks >= _MOST_LOOKS:
+            return False
+        return self._rises and self._budget.allows(self._cost_ns, now_ns)
+
+    def _read(self, in_use: int, blocks: int, rss: int) -> None:
+        if in_use >= 0:
+            self._is_completed |= self._bytes.add(in_use)
+        elif rss >= 0 and self._bytes.is_empty:
+            self._is_completed |= self._pages.add(rss)
+        if blocks >= 0:
+            self._is_completed |= self._blocks.add(blocks)
+
+    @property
+    def _rises(self) -> bool:
+        if self._bytes.is_empty:
+            return self._pages.rises or self._blocks.rises
+        return self._bytes.rises or self._blocks.rises

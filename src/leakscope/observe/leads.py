@@ -1,0 +1,157 @@
+"""Things that grow, as one look sees them: containers, graphs, and what was born and lives on.
+
+Finding them is cheap and happens while the window is still open, so that the lines that made their
+newest items can be asked for; weighing them and searching for their holders comes after.
+"""
+
+from __future__ import annotations
+
+import gc
+from typing import Any, NamedTuple
+
+from leakscope.model import SiteTally
+from leakscope.observe.autograd import NODE_BYTES
+from leakscope.observe.containers import Grower
+from leakscope.observe.graphs import GrowingGraph
+from leakscope.observe.sites import sites_of
+from leakscope.observe.survivors import garbage_among, kinds_of, sample_of
+from leakscope.observe.weigh import Weight, weigh
+
+_ITEMS_WEIGHED = 6
+_MOST_VISITED = 4_000
+_GROWERS = 40
+_GROWERS_WITH_SITES = 12
+_MOST_BORN = 60_000
+_KINDS = 8
+_FEWEST_BORN_A_STEP = 0.3
+_FEWEST_GARBAGE_A_STEP = 1.0
+
+
+class Lead(NamedTuple):
+    """A thing that grows. Holds objects of the program: lives within one look only."""
+
+    kind: str
+    it: Any
+    before: int
+    now: int
+    items: list[Any]
+    """Some of what it has gained, or of what has been born."""
+    keys: list[Any]
+    slot_bytes: float = 0.0
+    bound: str = ""
+    sites: tuple[SiteTally, ...] = ()
+    steps: int = 0
+    """Steps in which it has grown so; 0: since the last look."""
+
+
+class Weighed(NamedTuple):
+    """A lead, with what one more item of it keeps alive."""
+
+    lead: Lead
+    each: float
+    parts: dict[str, float]
+    shared_bytes: float
+    chain: tuple[tuple[str, str], ...]
+    """From an item to its biggest part, in words."""
+
+    @property
+    def grown_bytes(self) -> float:
+        return (self.lead.now - self.lead.before) * self.each
+
+
+def leads_of_containers(growers: list[Grower]) -> list[Lead]:
+    leads = []
+    for place, grower in enumerate(growers[:_GROWERS]):
+        items, keys = grower.newest(_ITEMS_WEIGHED), grower.newest_keys(_ITEMS_WEIGHED)
+        leads.append(
+            Lead(
+                kind="container",
+                it=grower.it,
+                before=grower.before,
+                now=grower.now,
+                items=items,
+                keys=keys,
+                slot_bytes=grower.slot_bytes,
+                bound=grower.bound,
+                sites=sites_of(items) if place < _GROWERS_WITH_SITES else (),
+            )
+        )
+    return leads
+
+
+def leads_of_graphs(graphs: list[GrowingGraph]) -> list[Lead]:
+    return [
+        Lead(
+            "graph",
+            one.tensor,
+            one.before,
+            one.now,
+            [one.tensor],
+            [],
+            0.0,
+            "",
+            sites_of([one.tensor]),
+        )
+        for one in graphs
+    ]
+
+
+def leads_among(born: list[Any], steps: int) -> list[Lead]:
+    """What was born in so many steps and has outlived them: garbage in cycles, or kept."""
+    if not born or len(born) > _MOST_BORN:
+        return []
+    garbage = garbage_among(born)
+    if len(garbage) >= _FEWEST_GARBAGE_A_STEP * steps:
+        return _leads_of_kinds("cycle", garbage, steps)
+    return _leads_of_kinds("chain", born, steps)
+
+
+def _leads_of_kinds(kind: str, objects: list[Any], steps: int) -> list[Lead]:
+    leads = []
+    for type_, count in kinds_of(objects).most_common(_KINDS):
+        if count >= steps * _FEWEST_BORN_A_STEP:
+            items = sample_of(objects, type_, _ITEMS_WEIGHED)
+            lead = Lead(kind, items[0], 0, count, items, [], sites=sites_of(items), steps=steps)
+            leads.append(lead)
+    return leads
+
+
+def weighed(lead: Lead) -> Weighed:
+    if lead.kind == "graph":
+        return _weigh_graph(lead)
+    weight = weigh(lead.items, most_objects=_MOST_VISITED)
+    each, parts, shared = weight.exclusive_bytes, dict(weight.parts), weight.shared_bytes
+    chain = weight.longest
+    if lead.keys:
+        of_keys = weigh(lead.keys, most_objects=_MOST_VISITED)
+        if of_keys.exclusive_bytes > each:
+            chain = (("key", type(lead.keys[0]).__name__), *of_keys.longest)
+        each += of_keys.exclusive_bytes
+        shared += of_keys.shared_bytes
+        for part, size in of_keys.parts.items():
+            parts[part] = parts.get(part, 0.0) + size
+    parts["python"] = parts.get("python", 0.0) + lead.slot_bytes
+    return Weighed(lead, each + lead.slot_bytes, parts, shared, chain)
+
+
+def _weigh_graph(lead: Lead) -> Weighed:
+    """Per node, with what it has saved; of a large graph, by its youngest part."""
+    weight: Weight = weigh(lead.items, most_objects=_MOST_VISITED)
+    nodes = weight.parts.get("nodes", 0.0) / NODE_BYTES
+    each = weight.exclusive_bytes / nodes if nodes >= 1 else 0.0
+    return Weighed(lead, each, weight.parts, weight.shared_bytes, weight.longest)
+
+
+def take_kin(first: Weighed, others: list[Weighed]) -> list[Weighed]:
+    """Other growing containers that lie in the same container as this one: the lists of a dict of
+    lists are one holder. Takes them out of `others`."""
+    if not any(other.lead.kind == "container" for other in others):
+        return []
+    ours = {id(others), *(id(other.lead) for other in others), id(first.lead)}
+    siblings: set[int] = set()
+    for parent in gc.get_referrers(first.lead.it):
+        if type(parent) in (list, dict) and id(parent) not in ours:
+            siblings.update(map(id, gc.get_referents(parent)))
+    kin = [one for one in others if one.lead.kind == "container" and id(one.lead.it) in siblings]
+    others[:] = [one for one in others if not any(one is other for other in kin)]
+    return kin

@@ -1,0 +1,200 @@
+"""Looking closer, as an agent does it: at a row, if the ladder says so, written down at once."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from time import monotonic_ns, thread_time_ns
+from typing import TYPE_CHECKING, Any
+
+from leakscope.model import Holding, Mark, Moment, Source, Window
+from leakscope.observe.budget import Budget
+from leakscope.observe.ladder import Ladder, Rung
+from leakscope.observe.pulse import Pulse
+from leakscope.record.format import storable
+from leakscope.record.writer import Writer
+
+if TYPE_CHECKING:
+    from leakscope.observe.inquiry import Inquiry
+    from leakscope.observe.native_sites import NativeWindow
+
+_SOON_NS = 500_000
+"""When the next row is due while a window is open: at the next step, whatever the pace."""
+
+_BLOCK_BYTES = 71
+_MOST_SITES = 16
+
+
+class Looks:
+    """All looks of one process, paid from one budget."""
+
+    def __init__(
+        self, process: str, writer: Writer, pulse: Pulse, now: Callable[[], Moment], share: float
+    ) -> None:
+        self._process = process
+        self._writer = writer
+        self._pulse = pulse
+        self._now = now
+        self.budget = Budget(share)
+        self._source = ""
+        self._inquiry: Inquiry | None = None
+        self._native: NativeWindow | None = None
+        self._native_step = 0
+        self._has_told_sources = False
+        self._reset()
+
+    def _reset(self) -> None:
+        self._ladder = Ladder(self.budget)
+        self._first: dict[str, int] = {}
+        self._last: dict[str, int] = {}
+
+    def on_row(self, source: str, step: int) -> None:
+        """Called after every row; nearly always there is nothing to do."""
+        if source != self._source:
+            self._source = source
+            self.abandon()
+            self._reset()
+        pulse = self._pulse
+        rung = self._ladder.due(
+            pulse.taken_ns, step, pulse.in_use_bytes, pulse.blocks_count, pulse.rss_bytes
+        )
+        try:
+            if rung is not None:
+                self._climb(rung, step)
+            elif self._inquiry is not None and self._inquiry.is_tracing:
+                self._inquiry.in_window(step)
+                pulse.next_row_ns = monotonic_ns() + _SOON_NS
+        except BaseException:
+            self.abandon()
+            raise
+
+    def abandon(self) -> None:
+        """Leave nothing on: the steps are counted differently now, or this is the end."""
+        if self._inquiry is not None:
+            self._inquiry.abandon()
+            self._inquiry = None
+            if self._native is not None:
+                self._native.close()
+            self._pulse.is_disturbed = False
+            self._pulse.own_bytes = 0
+
+    def after_fork(self, process: str, writer: Writer) -> None:
+        self._process, self._writer = process, writer
+        self.abandon()
+        self.budget = Budget(self.budget.share)
+        self._has_told_sources = False
+        self._reset()
+
+    def note_preloaded(self, dataset: Any) -> None:
+        """In a worker: what Python objects the data set brought along."""
+        from leakscope.observe.preloaded import find_preloaded
+
+        found = find_preloaded(dataset)
+        if found is not None:
+            self._writer.append(
+                Holding(
+                    at=self._now(),
+                    process=self._process,
+                    kind="shared-pages",
+                    path=found.links,
+                    grows_at=len(found.links) - 1,
+                    item=found.item,
+                    counts=((0, found.objects),),
+                )
+            )
+            self._tell_sources()
+
+    def _climb(self, rung: Rung, step: int) -> None:
+        began_ns, began_cpu_ns = monotonic_ns(), thread_time_ns()
+        inquiry = self._inquire()
+        if rung is Rung.FIRST:
+            self._first = self._last = self._mark_values()
+            inquiry.first_look(step)
+        elif rung is Rung.WINDOW:
+            self._last = self._mark_values()
+            inquiry.open_window(step)
+        elif rung is Rung.SECOND:
+            self._write(inquiry, step)
+        elif rung is Rung.NATIVE:
+            self._last = self._mark_values()
+            self._native_step = step
+            self._open_native()
+        else:
+            self._close_native(step)
+        is_native = self._native is not None and self._native.is_open
+        self._pulse.is_disturbed = inquiry.is_tracing or is_native
+        self._pulse.own_bytes = inquiry.own_bytes
+        for gap in inquiry.gaps:
+            self._writer.append(gap)
+        inquiry.gaps.clear()
+        ended_ns = monotonic_ns()
+        self._ladder.climbed(
+            rung,
+            began_ns,
+            ended_ns,
+            step,
+            cpu_ns=thread_time_ns() - began_cpu_ns,
+            explained=inquiry.explained,
+        )
+        self._mark(rung, ended_ns - began_ns)
+        if rung in (Rung.WINDOW, Rung.NATIVE):
+            self._pulse.next_row_ns = monotonic_ns() + _SOON_NS
+
+    def _mark(self, rung: Rung, duration_ns: int) -> None:
+        """What it cost; and, from before anything of ours lay in the heap, the counters."""
+        has_values = rung in (Rung.FIRST, Rung.WINDOW, Rung.NATIVE)
+        values = dict(self._last) if has_values else {}
+        values["longest_ns"] = self.budget.longest_ns
+        values["spent_ns"] = self.budget.spent_ns
+        what = "look" if has_values else "look done"
+        self._writer.append(Mark(self._now(), self._process, what, duration_ns, values, rung.value))
+
+    def _open_native(self) -> None:
+        if self._native is None:
+            from leakscope.observe.native_sites import NativeWindow
+
+            directory = os.path.dirname(self._writer.path)
+            self._native = NativeWindow(directory, self._writer.append)
+        self._native.open()
+
+    def _close_native(self, step: int) -> None:
+        sites = self._native.close() if self._native is not None else ()
+        steps = step - self._native_step
+        self._writer.append(
+            Window(self._now(), self._process, "memray", steps, sites[:_MOST_SITES])
+        )
+        self._tell_sources()
+
+    def _inquire(self) -> Inquiry:
+        if self._inquiry is None:
+            # Only now: a program that does not grow never loads it.
+            from leakscope.observe.inquiry import Inquiry
+
+            self._inquiry = Inquiry(self._process, self._now)
+        return self._inquiry
+
+    def _write(self, inquiry: Inquiry, step: int) -> None:
+        grown = sum(
+            (self._last.get(name, 0) - self._first.get(name, 0)) * size
+            for name, size in (("in_use_bytes", 1), ("blocks_count", _BLOCK_BYTES))
+        )
+        holdings = inquiry.second_look(step, float(max(grown, 0)))
+        for holding in holdings:
+            self._writer.append(holding)
+        if holdings:
+            self._tell_sources()
+
+    def _tell_sources(self) -> None:
+        if self._has_told_sources:
+            return
+        self._has_told_sources = True
+        from leakscope.observe.sources import program_files
+
+        for file, text in program_files():
+            self._writer.append(Source(self._process, storable(file), storable(text)))
+
+    def _mark_values(self) -> dict[str, int]:
+        values = self._pulse.counters()
+        if "in_use_bytes" in values:
+            values["in_use_bytes"] -= self._pulse.own_bytes
+        return values

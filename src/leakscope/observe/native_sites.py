@@ -1,0 +1,449 @@
+"""Which lines made native memory that outlived a few steps: a short window of memray.
+
+For growth that no Python object explains: a `malloc` behind ctypes, a C++ extension. memray is
+imported when the first window opens, not before.
+
+Costs, in CPU time (memray 1.20, Python 3.11, two cores): the import 55 ms alone and 29 ms in a
+program with torch, of which 33 ms is `rich`. `memray._memray` cannot be had without it: it imports
+rich itself, and memray's `__init__` imports all of it anyway. Opening takes 3 ms and closing 4 ms
+in a plain Python, 26 ms each with torch's libraries mapped, for every symbol table is patched and
+patched back. Reading takes 0.3 ms in memray's aggregated format (2 to 3 ms in the other), which is
+why it is read here and not right of the wall: the recording stays text that needs no memray to
+be read, of the same version, somewhere else.
+
+memray sees calls that go through a library's symbol table. A `malloc` that the program has looked
+up itself with ctypes does not, so such pointers take a detour while the window is open
+(`_Detours`). What cffi looks up (`ffi.dlopen(None).malloc`) stays unseen.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import fcntl
+import gc
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from functools import cache
+from typing import Any
+
+from leakscope.model import Frame, Gap, SiteTally
+
+_WHAT = "native allocation sites"
+_FRAMES = 12
+_LOWEST_DESCRIPTOR = 200
+_NEVER_MS = 2**31 - 1
+"""memray has a thread that reads the RSS now and then, and writes to stderr if it cannot."""
+
+_MMAP = 14
+_PYTHON_ARENA_BYTES = 1 << 20
+"""Python's small objects live in mappings of this size (3.10 and newer). Whoever needs the next one
+is not who fills it, and Python's own blocks are counted elsewhere."""
+
+_OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_STANDARD = os.path.dirname(os.path.abspath(os.__file__)) + os.sep
+_INSTALLED = ("site-packages", "dist-packages")
+
+
+class NativeWindow:
+    """One window at a time; can be opened again after it was closed.
+
+    Nothing here raises: what stands in the way is reported as a gap, each reason once, and the
+    window stays closed.
+    """
+
+    def __init__(self, directory: str, report: Callable[[Gap], object]) -> None:
+        self._directory = directory
+        self._report = report
+        self._told: set[str] = set()
+        self._tracker: Any = None
+        self._profile: Any = None
+        """memray's own; what shows of it depends on its version."""
+        self._file: _CaptureFile | None = None
+        self._detours = _Detours()
+        self._is_cut_short = False
+
+    @property
+    def is_open(self) -> bool:
+        """False also when it could not be opened, or a fork has ended it."""
+        return self._tracker is not None
+
+    def open(self) -> None:
+        """Follow every allocation of every thread from here on."""
+        if self._file is not None or _open_windows:
+            return
+        try:
+            self._open()
+        except Exception as error:  # noqa: BLE001 - whatever memray does, the program goes on
+            self._fail(f"{type(error).__name__}: {error}")
+            self._drop_file()
+
+    def close(self) -> tuple[SiteTally, ...]:
+        """Stop, and say what was allocated since `open` and is alive now: the largest first.
+
+        What the last step made is alive too, and so is a buffer from before the window that grew
+        in it (realloc; its whole size counts, once). The caller tells them by their count: a site
+        that keeps something at each of n steps has at least n - 1.
+        """
+        if self._file is None:
+            return ()
+        try:
+            self._stop()
+            if self._is_cut_short:
+                self._fail("a fork ended the window; memray's thread must not be there then")
+                return ()
+            return _read_sites(self._file.path)
+        except Exception as error:  # noqa: BLE001 - whatever memray does, the program goes on
+            self._fail(f"{type(error).__name__}: {error}")
+            return ()
+        finally:
+            self._drop_file()
+
+    def stop_for_fork(self) -> None:
+        """A child must not inherit a tracker, and on Python 3.12 and newer a thread in the parent,
+        memray's too, makes `fork` warn. The window is lost."""
+        self._is_cut_short = True
+        with suppress(Exception):
+            self._stop()
+
+    def _open(self) -> None:
+        if (why_not := _why_not()) is not None:
+            self._fail(why_not)
+            return
+        memray = _import_memray()
+        _follow_forks()
+        self._is_cut_short = False
+        self._file = _CaptureFile(self._directory)
+        tracker = memray.Tracker(
+            destination=_destination(memray, self._file.path),
+            file_format=memray.FileFormat.AGGREGATED_ALLOCATIONS,
+            memory_interval_ms=_NEVER_MS,
+            follow_fork=False,
+            native_traces=False,
+        )
+        with _signals_blocked(), _name_setter_kept():
+            tracker.__enter__()
+        self._tracker = tracker
+        self._profile = sys.getprofile()
+        _open_windows.append(self)
+        self._file.keep_from_children()
+        self._detours.set_up()
+
+    def _stop(self) -> None:
+        tracker, self._tracker = self._tracker, None
+        if tracker is None or self._file is None:
+            return
+        _open_windows.remove(self)
+        self._detours.take_back()
+        profile = sys.getprofile()
+        with self._file.where_memray_writes():
+            tracker.__exit__(None, None, None)
+        if profile is not None and profile is not self._profile:
+            sys.setprofile(profile)  # set by the program within the window
+
+    def _drop_file(self) -> None:
+        if self._file is not None:
+            self._file.remove()
+            self._file = None
+
+    def _fail(self, why: str) -> None:
+        if why not in self._told:
+            self._told.add(why)
+            with suppress(Exception):
+                self._report(Gap(_WHAT, why))
+
+
+# ── when to stay away ──
+
+
+def _why_not() -> str | None:
+    """What in this program does not go together with memray."""
+    if "memray" in sys.modules and not _is_imported_by_us:
+        # Its own Tracker would fail while ours is open.
+        return "the program uses memray itself"
+    if sys.getprofile() is not None or threading.getprofile() is not None:
+        # memray takes the profile function of every thread, and gives back those it knows.
+        return "the program has a profile function (sys.setprofile)"
+    if "greenlet" in sys.modules:
+        return "memray writes a warning to stderr in programs with greenlets"
+    return None
+
+
+_is_imported_by_us = False
+_open_windows: list[NativeWindow] = []
+_follows_forks = False
+
+
+def _import_memray() -> Any:
+    global _is_imported_by_us
+    import memray
+
+    _is_imported_by_us = True
+    return memray
+
+
+def _follow_forks() -> None:
+    """Once per process: what is registered here cannot be taken back."""
+    global _follows_forks
+    if not _follows_forks:
+        os.register_at_fork(before=_before_fork)
+        _follows_forks = True
+
+
+def _before_fork() -> None:
+    for window in tuple(_open_windows):
+        window.stop_for_fork()
+
+
+# ── memray's surroundings ──
+
+
+@contextmanager
+def _signals_blocked() -> Iterator[None]:
+    """memray's thread inherits the mask of this one. With an open mask it would take signals that
+    the program blocks in all its own threads in order to wait for them."""
+    before = signal.pthread_sigmask(signal.SIG_SETMASK, signal.valid_signals())
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@contextmanager
+def _name_setter_kept() -> Iterator[None]:
+    """memray 1.20 wraps this method (Python 3.14 has it) and leaves the wrapper behind."""
+    method = vars(threading.Thread).get("_set_os_name")
+    try:
+        yield
+    finally:
+        if method is not None:
+            threading.Thread._set_os_name = method  # type: ignore[attr-defined]
+
+
+def _destination(memray: Any, path: str) -> Any:
+    # Compressing would make a second file beside this one.
+    return memray.FileDestination(path, overwrite=True, compress_on_exit=False)
+
+
+class _CaptureFile:
+    """Where memray writes, at the end of a window: in memory, or where that cannot be, in a hidden
+    file of the recording. In memory there is no full disk, which memray would tell stderr of, and
+    nothing is left behind by a SIGKILL. It is 2 to 100 KB."""
+
+    def __init__(self, directory: str) -> None:
+        self._descriptor = _open_in_memory()
+        self._name: str | None = None
+        if self._descriptor is None:
+            self._name = os.path.join(directory, f".native-{os.getpid()}.tmp")
+        self.path = self._name or f"/proc/self/fd/{self._descriptor}"
+        self._memrays: int | None = None
+
+    def keep_from_children(self) -> None:
+        """memray opens its descriptors without close-on-exec."""
+        for number in _descriptors():
+            with suppress(OSError):
+                target = os.readlink(f"/proc/self/fd/{number}")
+                if self._is_this(number):
+                    self._memrays = number
+                elif target != f"/proc/{os.getpid()}/status":
+                    continue
+                os.set_inheritable(number, False)
+
+    @contextmanager
+    def where_memray_writes(self) -> Iterator[None]:
+        """Programs that become daemons close every descriptor, and the number memray has may be
+        that of a file of theirs by now. Such a file stands aside while memray writes."""
+        number = self._memrays
+        if number is None or self._is_this(number):
+            yield
+            return
+        theirs = _dup(number)
+        nowhere = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
+        os.dup2(nowhere, number, inheritable=False)
+        os.close(nowhere)
+        try:
+            yield
+        finally:
+            if theirs is not None:
+                os.dup2(theirs[0], number, inheritable=theirs[1])
+                os.close(theirs[0])
+
+    def remove(self) -> None:
+        with suppress(OSError):
+            if self._name is not None:
+                os.unlink(self._name)
+            elif self._descriptor is not None and _is_in_memory(self._descriptor):
+                os.close(self._descriptor)
+
+    def _is_this(self, number: int) -> bool:
+        """True for memray's descriptor of this file."""
+        try:
+            ours = os.stat(self.path)
+            return number != self._descriptor and os.path.samestat(os.fstat(number), ours)
+        except OSError:
+            return False
+
+
+_NAME = "leakscope-native"
+
+
+def _open_in_memory() -> int | None:
+    try:
+        low = os.memfd_create(_NAME)
+    except (AttributeError, OSError):  # not Linux, or not allowed
+        return None
+    try:
+        high = fcntl.fcntl(low, fcntl.F_DUPFD_CLOEXEC, _LOWEST_DESCRIPTOR)
+    except OSError:
+        return low
+    os.close(low)
+    return high
+
+
+def _is_in_memory(number: int) -> bool:
+    return _NAME in os.readlink(f"/proc/self/fd/{number}")
+
+
+def _descriptors() -> list[int]:
+    try:
+        return [int(name) for name in os.listdir("/proc/self/fd")]
+    except OSError:
+        return []
+
+
+def _dup(number: int) -> tuple[int, bool] | None:
+    """A copy of the descriptor, and whether the original is inherited; None if it is closed."""
+    try:
+        return fcntl.fcntl(number, fcntl.F_DUPFD_CLOEXEC, 3), os.get_inheritable(number)
+    except OSError:
+        return None
+
+
+# ── malloc through ctypes ──
+
+_ROUTES = {"malloc": "PyMem_RawMalloc", "calloc": "PyMem_RawCalloc", "free": "PyMem_RawFree"}
+"""Python's raw functions take and give the same as these, need no interpreter lock, and call them
+through Python's own symbol table, where memray stands."""
+
+
+class _Detours:
+    """ctypes keeps the address of a function it has looked up, past every symbol table. While a
+    window is open, addresses of malloc and its kin are those of Python's functions that call them.
+
+    Without this neither line nor bytes of `libc.malloc(n)` are seen: five calls by ctypes made
+    while memray tracked gave no record, and strdup, which calls malloc inside libc, gave one.
+    """
+
+    def __init__(self) -> None:
+        self._cells: list[tuple[Any, Any, int]] = []
+
+    def set_up(self) -> None:
+        routes, realloc = _find_routes()
+        found = [(function, _cell(function)) for function in _ctypes_functions()] if routes else []
+        # realloc(p, 0) frees and PyMem_RawRealloc(p, 0) does not, so it has no detour; and without
+        # one, what was made by malloc and moved by realloc would look as if it stayed.
+        if any(cell.value == realloc for _, cell in found):
+            return
+        for function, cell in found:
+            original = cell.value
+            if original is not None and original in routes:
+                self._cells.append((function, cell, original))
+                cell.value = routes[original]
+
+    def take_back(self) -> None:
+        for _, cell, original in self._cells:
+            cell.value = original
+        self._cells.clear()
+
+
+@cache
+def _find_routes() -> tuple[dict[int, int], int | None]:
+    """Addresses of the C functions, with those of Python's that stand in for them, and that of
+    realloc. No routes where Python gives out other memory than malloc does."""
+    # Not `process.realloc`: a function looked up by us would be found as one of the program's.
+    look_up: Callable[[int, str], int] = sys.modules["_ctypes"].dlsym
+    process = ctypes.PyDLL(None)
+    if not _is_malloc_raw(process):
+        return {}, None
+    handle = process._handle
+    routes = {look_up(handle, c): look_up(handle, python) for c, python in _ROUTES.items()}
+    return routes, look_up(handle, "realloc")
+
+
+def _is_malloc_raw(process: ctypes.PyDLL) -> bool:
+    """Asks the allocator itself for the size of a block that Python's function gave out."""
+    if sys.flags.dev_mode or "debug" in os.environ.get("PYTHONMALLOC", ""):
+        return False  # Python's debug hooks put a header in front of what malloc gave
+    process.malloc_usable_size.restype = ctypes.c_size_t
+    process.PyMem_RawMalloc.restype = ctypes.c_void_p
+    block = ctypes.c_void_p(process.PyMem_RawMalloc(ctypes.c_size_t(1000)))
+    try:
+        return bool(1000 <= process.malloc_usable_size(block) <= 1100)
+    finally:
+        process.PyMem_RawFree(block)
+
+
+def _ctypes_functions() -> list[Any]:
+    """Every function that ctypes has looked up and that is still alive: 10 ms for a million
+    objects. Each library has a class of its own for them."""
+    base: Any = vars(ctypes)["_CFuncPtr"]
+    referrers = gc.get_referrers(*base.__subclasses__())
+    return [one for one in referrers if issubclass(type(one), base)]
+
+
+def _cell(function: Any) -> ctypes.c_void_p:
+    """Where a ctypes function keeps its address; does not keep the function alive."""
+    return ctypes.c_void_p.from_address(ctypes.addressof(function))
+
+
+# ── reading ──
+
+
+def _read_sites(path: str) -> tuple[SiteTally, ...]:
+    memray = sys.modules["memray"]
+    is_ours = _ownership(os.path.dirname(os.path.abspath(memray.__file__ or "")) + os.sep)
+    totals: dict[tuple[Frame, ...], tuple[int, int]] = {}
+    reader = memray.FileReader(path)
+    try:
+        for record in reader.get_leaked_allocation_records(merge_threads=True):
+            if _is_arena(record):
+                continue
+            stack = record.stack_trace(max_stacks=_FRAMES)
+            if is_ours(stack):
+                continue
+            frames = tuple(Frame(file, line, function) for function, file, line in stack)
+            count, size = totals.get(frames, (0, 0))
+            totals[frames] = (count + record.n_allocations, size + record.size)
+    finally:
+        reader.close()
+    sites = [SiteTally(frames, count, size) for frames, (count, size) in totals.items()]
+    return tuple(sorted(sites, key=lambda site: (-site.bytes, -site.count)))
+
+
+def _is_arena(record: Any) -> bool:
+    per_allocation = _PYTHON_ARENA_BYTES * record.n_allocations
+    return bool(record.allocator == _MMAP and record.size == per_allocation)
+
+
+def _ownership(memrays: str) -> Callable[[list[tuple[str, str, int]]], bool]:
+    """Tells whose allocation it was: ours, if from the inside out a frame of leakscope or memray
+    comes before one of the program; the standard library works for whoever calls it."""
+
+    def is_ours(stack: list[tuple[str, str, int]]) -> bool:
+        for _, file, _ in stack:
+            if file.startswith((_OURS, memrays)):
+                return True
+            if not _is_standard(file):
+                return False
+        return False
+
+    return is_ours
+
+
+def _is_standard(file: str) -> bool:
+    if file.startswith("<frozen "):
+        return True
+    return file.startswith(_STANDARD) and not any(part in file for part in _INSTALLED)

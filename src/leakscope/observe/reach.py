@@ -1,0 +1,389 @@
+"""Everything that some things lead to, and who else leads there.
+
+Goes from object to object as the collector does, with the ways it cannot see added: autograd
+graphs, tensors held in C++, arrays. Then asks of everything it met whether all references to it
+come from here; the collector itself finds garbage this way. Python counts the references to its
+objects, PyTorch those to its tensors and storages, and both are compared.
+
+Runs no code of the program: no attribute, `__len__`, `__eq__` or `__sizeof__` of its classes.
+"""
+
+from __future__ import annotations
+
+import gc
+import sys
+from collections.abc import Callable, Iterable, Iterator, Set
+from enum import Enum
+from types import CodeType, FrameType, FunctionType, ModuleType
+from typing import Any
+
+from leakscope.observe import autograd
+from leakscope.observe.autograd import HEAP_TYPE, flags_of, mro_of
+
+SHARED = -1
+"""Owner of what several items lead to, or the rest of the program."""
+
+UNPACK_HOOK = "unpack hook"
+_NOBODY = -2
+_HAVE_GC = 1 << 14
+_GC_HEADER_BYTES = 16
+_INLINE_VALUES_BYTES = 16
+"""Beside eight for each, what an instance pays for attributes without a `__dict__` to hold them."""
+
+
+class Role(Enum):
+    OBJECT = "object"
+    INSTANCE = "instance"
+    """Of a class written in Python, without slots."""
+    FUNCTION = "function"
+    DICT = "dict"
+    TENSOR = "tensor"
+    SAVED = "saved tensor"
+    STORAGE = "storage"
+    NODE = "node"
+    ARRAY = "array"
+    DATA = "data"
+    """The memory under an array; it has no Python object."""
+    NOTHING = "nothing"
+    """Not to be entered: modules, classes, code, and what everybody has."""
+
+
+class Reached:
+    """Everything reached from some items, numbered in the order it was met."""
+
+    def __init__(self, most_objects: int, ignore: Set[int]) -> None:
+        self.things: list[Any] = []
+        self.roles: list[Role] = []
+        self.sizes: list[int] = []
+        self.parts: list[str] = []
+        self.references: list[list[int]] = []
+        self.counted: list[int] = []
+        """References from inside that the thing's own count knows of."""
+        self.found_by: list[int] = []
+        self.found_via: list[str] = []
+        self.items = 0
+        self.is_cut = False
+        self.gap: str | None = None
+        self._in_graph: list[bool] = []
+        self._followed = 0
+        self._most = most_objects
+        self._numbers: dict[int, int] = {}
+        # By id: the hash of a class is the business of its metaclass, which may be the program's.
+        self._kinds: dict[int, tuple[Role, Callable[[Any], int]]] = {}
+        self._ignore = set(ignore) | _ids_of_globals()
+
+    def explore(self, items: list[Any]) -> None:
+        for item in items:
+            self._refer(_NOBODY, item)
+        self.items = len(self.things)
+        self._follow_all()
+        if self._adopt_pack_hooks():
+            self._follow_all()
+
+    def _follow_all(self) -> None:
+        while self._followed < len(self.things) and not self.is_cut:
+            number = self._followed
+            self._followed += 1
+            follow = _FOLLOW.get(self.roles[number])
+            try:
+                if follow is not None:
+                    follow(self, number, self.things[number])
+            except Exception as error:  # noqa: BLE001 - one odd thing must not hide all the others
+                self.gap = self.gap or f"{self.roles[number].value}: {type(error).__name__}"
+
+    # ── from one thing to the next ──
+
+    def _refer(self, holder: int, thing: Any, via: str = "", *, is_counted: bool = True) -> None:
+        kind = type(thing)
+        known = self._kinds.get(id(kind))
+        if known is None:
+            known = self._kinds[id(kind)] = _look_at_type(kind)
+        role, size_of = known
+        if role is Role.NOTHING:
+            return
+        key = -thing._cdata if role is Role.STORAGE else id(thing)
+        number = self._numbers.get(key)
+        if number is None:
+            if key in self._ignore:
+                return
+            if len(self.things) >= self._most:
+                self.is_cut = True
+                return
+            number = self._add(key, thing, role, size_of(thing), holder, via)
+        if holder != _NOBODY:
+            self.references[holder].append(number)
+            self.counted[number] += is_counted
+
+    def _add(self, key: int, thing: Any, role: Role, size: int, holder: int, via: str) -> int:
+        number = self._numbers[key] = len(self.things)
+        in_graph = role is Role.NODE or (holder != _NOBODY and self._in_graph[holder])
+        self._in_graph.append(in_graph)
+        self.things.append(thing)
+        self.roles.append(role)
+        self.sizes.append(size)
+        self.parts.append(_part_of(role, in_graph))
+        self.references.append([])
+        self.counted.append(0)
+        self.found_by.append(holder)
+        self.found_via.append(via)
+        return number
+
+    def _add_data(self, holder: int, address: int, size: int) -> None:
+        """Memory by its address, for an array and a tensor may share it."""
+        number = self._numbers.get(-address)
+        if number is None:
+            number = self._add(-address, None, Role.DATA, size, holder, "")
+        self.references[holder].append(number)
+
+    def _follow_object(self, number: int, thing: Any) -> None:
+        for referent in gc.get_referents(thing):
+            self._refer(number, referent)
+
+    def _follow_instance(self, number: int, thing: Any) -> None:
+        referents = gc.get_referents(thing)
+        if not any(type(referent) is dict for referent in referents):
+            self.sizes[number] += _INLINE_VALUES_BYTES + 8 * (len(referents) - 1)
+        for referent in referents:
+            self._refer(number, referent)
+
+    def _follow_function(self, number: int, thing: Any) -> None:
+        """Functions and finished frames, but not out of them into the globals they see."""
+        is_function = type(thing) is FunctionType
+        seen = thing.__globals__ if is_function else thing.f_globals
+        built_in = thing.__builtins__ if is_function else thing.f_builtins
+        for referent in gc.get_referents(thing):
+            if referent is not seen and referent is not built_in:
+                self._refer(number, referent)
+
+    def _follow_dict(self, number: int, thing: Any) -> None:
+        self._follow_object(number, thing)
+        # The collector leaves out the keys of a dict that has only strings for keys.
+        keys = list(dict.keys(thing))
+        if all(type(key) is str for key in keys):
+            for key in keys:
+                self._refer(number, key)
+
+    def _follow_tensor(self, number: int, thing: Any) -> None:
+        for referent in gc.get_referents(thing):
+            if not autograd.is_node_type(type(referent)):  # comes below, and only once
+                self._refer(number, referent)
+        storage = autograd.storage_face(thing)
+        if storage is not None:
+            self._refer(number, storage)
+        for via, value in autograd.neighbours(thing):
+            self._refer(number, value, via, is_counted=via != ".grad_fn")
+
+    def _follow_saved(self, number: int, thing: Any) -> None:
+        saved = autograd.read_saved("", thing)
+        if saved is not None:
+            self._refer(number, saved.data, "saved")
+            self._refer(number, saved.unpack_hook, UNPACK_HOOK)
+
+    def _follow_storage(self, number: int, thing: Any) -> None:
+        if thing.device.type == "cpu" and not thing.resizable():
+            # Made from memory of somebody else's, an array's most likely, which may be met too.
+            self._add_data(number, thing.data_ptr(), self.sizes[number])
+            self.sizes[number] = 0
+
+    def _follow_node(self, number: int, thing: Any) -> None:
+        for saved in autograd.saved_by(thing):
+            self._refer(number, saved.data, f"saved {saved.name}")
+            self._refer(number, saved.unpack_hook, UNPACK_HOOK)
+        self._refer(number, autograd.leaf_of(thing), ".variable")
+        for following in autograd.next_nodes(thing):
+            self._refer(number, following, is_counted=False)
+        if flags_of(type(thing)) & HEAP_TYPE:  # a custom Function, with its ctx
+            self._follow_object(number, thing)
+
+    def _follow_array(self, number: int, thing: Any) -> None:
+        array = sys.modules["numpy"].ndarray
+        owner = array.base.__get__(thing)
+        if owner is not None:
+            self._refer(number, owner, ".base")
+        elif array.flags.__get__(thing).owndata:
+            address = array.__array_interface__.__get__(thing)["data"][0]
+            self._add_data(number, address, array.nbytes.__get__(thing))
+        if owner is None and array.dtype.__get__(thing).kind == "O":
+            for value in array.flat.__get__(thing):
+                self._refer(number, value)
+        self._follow_object(number, thing)
+
+    def _adopt_pack_hooks(self) -> bool:
+        """A node keeps the pack hook beside the unpack hook and shows it to nobody; if the two
+        were written side by side (torch.utils.checkpoint), they share what is around them, which
+        then seems held by somebody else. The hook is looked for in the heap (some 20 ms at
+        180,000 objects) and taken as the nodes' if all its references can be theirs."""
+        hooks = {
+            id(cell): number
+            for number, via in enumerate(self.found_via)
+            if via == UNPACK_HOOK and type(self.things[number]) is FunctionType
+            for cell in self.things[number].__closure__ or ()
+        }
+        if self.is_cut or not hooks:
+            return False
+        beside = [f for f in _functions_around(hooks.keys()) if id(f) not in self._numbers]
+        ours = _references_to([object()], 0)
+        before = len(self.things)
+        for position in range(len(beside)):
+            number = next(hooks[id(c)] for c in beside[position].__closure__ if id(c) in hooks)
+            if _references_to(beside, position) - ours == self.counted[number]:
+                self._refer(number, beside[position], "pack hook")
+                self.counted[-1] = self.counted[number]
+        return len(self.things) > before
+
+    # ── who else refers to it ──
+
+    def held_by_references(self) -> Iterator[int]:
+        """Things with more references than were met here: the rest of the program has them."""
+        ours = _references_to([object()], 0)
+        is_face_kept = self._is_face_kept(Role.STORAGE, ours)
+        is_node_kept = self._is_face_kept(Role.NODE, ours)
+        for number, role in enumerate(self.roles):
+            if role is Role.DATA:
+                continue
+            outside = _references_to(self.things, number) - ours - self.counted[number]
+            if role is Role.TENSOR or role is Role.STORAGE:
+                in_c = autograd.references_in_c(self.things[number]) - 1
+                outside += in_c - (is_face_kept and in_c > 0)
+                if number < self.items:  # Python's references to an item are the ones to go
+                    outside = in_c - self.counted[number]
+            elif number < self.items:
+                continue
+            elif role is Role.NODE:
+                is_custom = flags_of(type(self.things[number])) & HEAP_TYPE
+                outside -= bool(is_node_kept or is_custom)
+            if outside > 0:
+                yield number
+
+    def _is_face_kept(self, role: Role, ours: int) -> bool:
+        """True where C++ itself has one reference to the Python object of what it refers to, as
+        torch 2.13 does for tensors, storages and nodes: then every one of them shows it. In
+        torches before, only what Python no longer refers to was kept so."""
+        numbers = (number for number, its in enumerate(self.roles) if its is role)
+        return min((_references_to(self.things, n) - ours for n in numbers), default=1) > 0
+
+    def held_by_other_graphs(self, most_nodes: int) -> list[int]:
+        """Nodes that a live tensor, or a node in Python's hands, outside of here leads to, as far
+        as that shows within so many nodes of other graphs, nearest to their roots first.
+
+        PyTorch tells nobody how many refer to a node."""
+        here = {n for n, role in enumerate(self.roles) if role is Role.NODE}
+        if not here:
+            return []
+        roots = [r for r in autograd.live_roots() if id(r[0]) not in self._numbers]
+        others = autograd.reachable_nodes((node for _, node in roots), most_nodes)
+        return [number for number in here if self.things[number] in others]
+
+    def find_owners(self, held: Iterable[int]) -> list[int]:
+        """For each thing the one item that keeps it alive, or `SHARED`."""
+        owners = [_NOBODY] * len(self.things)
+        waiting = [(number, number) for number in range(self.items)]
+        waiting += [(number, SHARED) for number in held]
+        while waiting:
+            number, owner = waiting.pop()
+            before = owners[number]
+            if before in (owner, SHARED):
+                continue
+            owner = owner if before == _NOBODY else SHARED
+            owners[number] = owner
+            waiting += [(referent, owner) for referent in self.references[number]]
+        return owners
+
+
+_FOLLOW: dict[Role, Callable[[Reached, int, Any], None]] = {
+    Role.OBJECT: Reached._follow_object,
+    Role.INSTANCE: Reached._follow_instance,
+    Role.FUNCTION: Reached._follow_function,
+    Role.DICT: Reached._follow_dict,
+    Role.TENSOR: Reached._follow_tensor,
+    Role.SAVED: Reached._follow_saved,
+    Role.STORAGE: Reached._follow_storage,
+    Role.NODE: Reached._follow_node,
+    Role.ARRAY: Reached._follow_array,
+}
+
+
+def _references_to(things: list[Any], number: int) -> int:
+    """References to a thing in a list, with the same few of our own each time."""
+    thing = things[number]
+    return sys.getrefcount(thing)
+
+
+def _functions_around(cells: Set[int]) -> list[Any]:
+    """Functions with one of these cells in their closure, in the whole heap. In one pass of ours:
+    `gc.get_referrers` compares each reference of the heap with each of the cells."""
+    functions = [thing for thing in gc.get_objects() if type(thing) is FunctionType]
+    return [f for f in functions if f.__closure__ and any(id(c) in cells for c in f.__closure__)]
+
+
+def _ids_of_globals() -> set[int]:
+    """The namespaces of all modules, which everything leads to and nothing of them is an item's."""
+    namespace_of_module = autograd.namespace_of(ModuleType)["__dict__"].__get__
+    modules = list(sys.modules.values())
+    return {id(namespace_of_module(m)) for m in modules if issubclass(type(m), ModuleType)}
+
+
+# ── types and sizes ──────────────────────────────────────────────────────────
+
+
+def _look_at_type(kind: type) -> tuple[Role, Callable[[Any], int]]:
+    torch = sys.modules.get("torch")
+    if issubclass(kind, (type, ModuleType, CodeType)) or id(kind) in _EVERYBODYS:
+        return Role.NOTHING, _no_size
+    if autograd.is_node_type(kind):
+        return Role.NODE, lambda _: autograd.NODE_BYTES
+    if torch is not None:
+        if issubclass(kind, torch._C.TensorBase):
+            return Role.TENSOR, autograd.tensor_bytes
+        if issubclass(kind, torch._C.StorageBase):
+            return Role.STORAGE, torch._C.StorageBase.nbytes
+        if kind is torch._C._autograd.SavedTensor:
+            return Role.SAVED, object.__sizeof__
+    array = getattr(sys.modules.get("numpy"), "ndarray", None)
+    if array is not None and issubclass(kind, array):
+        return Role.ARRAY, object.__sizeof__
+    if kind is FunctionType or kind is FrameType:
+        return Role.FUNCTION, sys.getsizeof
+    if issubclass(kind, dict):
+        return Role.DICT, _sizer(kind)
+    return (Role.INSTANCE if _is_plain(kind) else Role.OBJECT), _sizer(kind)
+
+
+_EVERYBODYS = {id(type(thing)) for thing in (None, True, ..., NotImplemented)}
+
+
+def _no_size(_: Any) -> int:
+    return 0
+
+
+def _sizer(kind: type) -> Callable[[Any], int]:
+    """Reads sizes as `sys.getsizeof` does, with the `__sizeof__` of the nearest class written in
+    C: those of the program's classes are its own code."""
+    if not flags_of(kind) & HEAP_TYPE:
+        return sys.getsizeof
+    in_c = next(base for base in mro_of(kind) if not flags_of(base) & HEAP_TYPE)
+    size_of, before = in_c.__sizeof__, _GC_HEADER_BYTES * bool(flags_of(kind) & _HAVE_GC)
+    if _is_plain(kind):
+        before = _BYTES_BEFORE_PLAIN
+    return lambda thing: size_of(thing) + before
+
+
+def _is_plain(kind: type) -> bool:
+    """True where Python itself manages the attributes of the instances."""
+    return bool(type.__dict__["__dictoffset__"].__get__(kind) < 0)
+
+
+class _Plain:
+    pass
+
+
+_BYTES_BEFORE_PLAIN = sys.getsizeof(_Plain()) - object.__sizeof__(_Plain())
+"""What an instance with a `__dict__` has in front of it, which differs between Pythons."""
+
+
+def _part_of(role: Role, in_graph: bool) -> str:
+    if role in (Role.TENSOR, Role.STORAGE, Role.SAVED):
+        return "saved" if in_graph else "tensors"
+    if role is Role.NODE:
+        return "nodes"
+    return "arrays" if role in (Role.ARRAY, Role.DATA) else "python"

@@ -1,0 +1,50 @@
+"""A cheap and generous trend: is there reason to look closer? Never a verdict.
+
+Floors of consecutive blocks of readings (a floor ignores what a step makes and drops) are kept in
+a short list; when it is full, neighbours are merged, so that blocks grow with the run and a slow
+leak shows itself in the end as a fast one does at once.
+"""
+
+from __future__ import annotations
+
+_MOST_FLOORS = 16
+_READINGS_A_FLOOR = 6
+
+
+class Trend:
+    """Floors of one counter."""
+
+    def __init__(self, enough: int) -> None:
+        self.enough = enough
+        """A rise below this is not worth a look."""
+        self._floors: list[int] = []
+        self._block = _READINGS_A_FLOOR
+        self._readings = 0
+        self._floor = 0
+
+    def add(self, value: int) -> bool:
+        """Take a reading in; True if a block has just been completed."""
+        self._floor = value if self._readings == 0 else min(self._floor, value)
+        self._readings += 1
+        if self._readings < self._block:
+            return False
+        self._readings = 0
+        if len(self._floors) == _MOST_FLOORS:
+            self._floors = [min(a, b) for a, b in zip(*[iter(self._floors)] * 2, strict=True)]
+            self._block *= 2
+        self._floors.append(self._floor)
+        return True
+
+    @property
+    def rises(self) -> bool:
+        """The last three floors go up, or lie all above the three before; and by enough since the
+        lowest of all."""
+        floors = self._floors
+        if len(floors) < 3 or floors[-1] - min(floors) < self.enough:
+            return False
+        before, last = floors[-6:-3], floors[-3:]
+        return last[0] < last[1] < last[2] or (len(before) == 3 and min(last) > max(before))
+
+    @property
+    def is_empty(self) -> bool:
+        return not self._floors and self._readings == 0

@@ -1,0 +1,93 @@
+"""When a closer look is taken: on a rise, in order, within the budget; never on a flat program."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from leakscope.observe.budget import Budget
+from leakscope.observe.ladder import Ladder, Rung
+from leakscope.observe.trend import Trend
+
+MS = 1_000_000
+KIB = 1024
+
+
+def climbs(
+    in_use: list[int], *, share: float = 0.01, step_ns: int = 10 * MS, cost_ns: int = 50 * MS
+) -> list[tuple[int, Rung]]:
+    """Feed one reading a step; every rung that is due is climbed at a fixed cost."""
+    ladder = Ladder(Budget(share, now_ns=0))
+    climbed = []
+    now_ns = 0
+    for step, value in enumerate(in_use):
+        now_ns += step_ns
+        rung = ladder.due(now_ns, step, value, -1, -1)
+        if rung is not None:
+            climbed.append((step, rung))
+            ladder.climbed(rung, now_ns, now_ns + cost_ns, step, cpu_ns=cost_ns)
+            now_ns += cost_ns
+    return climbed
+
+
+def test_a_leak_gets_a_first_look_a_window_and_a_second_look() -> None:
+    """Breaks when a program of 100 steps that leaks 30 KiB a step has no answer at its end."""
+    rungs = [rung for _, rung in climbs([step * 30 * KIB for step in range(100)])]
+    assert rungs[:3] == [Rung.FIRST, Rung.WINDOW, Rung.SECOND]
+
+
+def test_looks_are_at_doublings() -> None:
+    steps = [
+        s for s, rung in climbs([step * 30 * KIB for step in range(5000)]) if rung is Rung.SECOND
+    ]
+    first = next(s for s, rung in climbs([step * 30 * KIB for step in range(100)]))
+    distances = [step - first for step in steps]
+    assert all(later >= 2 * earlier - 8 for earlier, later in pairwise(distances))
+    assert len(steps) >= 4
+
+
+def test_a_window_is_closed_whatever_it_has_cost() -> None:
+    """Breaks when tracing, which slows the program, can be left on for want of time."""
+    rungs = [rung for _, rung in climbs([s * 30 * KIB for s in range(300)], cost_ns=120 * MS)]
+    assert Rung.WINDOW in rungs
+    assert rungs[rungs.index(Rung.WINDOW) + 1] is Rung.SECOND
+    assert rungs.count(Rung.WINDOW) == rungs.count(Rung.SECOND)
+
+
+@given(st.lists(st.integers(0, 40 * KIB), min_size=10, max_size=400), st.integers(0, 2**40))
+def test_scatter_below_what_matters_is_never_looked_at(scatter: list[int], base: int) -> None:
+    assert climbs([base + value for value in scatter]) == []
+
+
+def test_a_rise_that_stops_is_not_chased_for_long() -> None:
+    """Breaks when warm-up is chased: the second look waits for the rise to go on."""
+    warm_up = [min(step, 40) * 30 * KIB for step in range(2000)]
+    rungs = [rung for _, rung in climbs(warm_up)]
+    assert rungs.count(Rung.FIRST) <= 1
+    assert rungs.count(Rung.SECOND) <= 2
+
+
+@given(st.integers(1, 400), st.floats(0.001, 0.2))
+def test_all_looks_together_stay_within_the_budget(cost_ms: int, share: float) -> None:
+    """Credit of 60 s, then the share of the time; a window once opened is always closed."""
+    cost_ns = cost_ms * MS
+    spent = cost_ns * len(climbs([s * 30 * KIB for s in range(3000)], share=share, cost_ns=cost_ns))
+    lived_ns = 3000 * 10 * MS + spent
+    assert spent <= (lived_ns + 60e9) * share + 2 * cost_ns
+
+
+def test_floors_ignore_what_a_step_makes_and_drops() -> None:
+    trend = Trend(enough=48 * KIB)
+    for step in range(600):
+        trend.add(1_000_000 * (step % 6) + 100)
+    assert not trend.rises
+
+
+@given(st.integers(500, 100_000))
+def test_a_slow_leak_rises_in_the_end(per_step: int) -> None:
+    trend = Trend(enough=48 * KIB)
+    for step in range(2000):
+        trend.add(step * per_step)
+    assert trend.rises
