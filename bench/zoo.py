@@ -216,9 +216,8 @@ def _is_held_by(program: Program, finding: dict[str, Any]) -> bool:
 def _nearest_ratio(program: Program, said: dict[str, Any], steps: int) -> float | None:
     """Growth that was said over growth that was measured, of all pairs the one nearest to 1."""
     rates = [finding.get("bytes_per_step") for finding in (said.get("findings") or [])[:1]]
-    for verdict in said.get("verdicts") or []:
-        if verdict.get("outcome") in GROWS:
-            rates.append((verdict.get("bytes_per_step") or {}).get("value"))
+    growing = (v for v in said.get("verdicts") or [] if v.get("outcome") in GROWS)
+    rates += [(verdict.get("bytes_per_step") or {}).get("value") for verdict in growing]
     ratios = [rate * steps / grown for rate in rates if rate for grown in program.grown_bytes]
     return min((r for r in ratios if r > 0), key=lambda r: max(r, 1 / r), default=None)
 

@@ -16,6 +16,8 @@ from leakscope.model import (
     FORMAT_VERSION,
     Census,
     Gap,
+    Holding,
+    Link,
     Machine,
     Mark,
     Moment,
@@ -24,7 +26,10 @@ from leakscope.model import (
     Pulses,
     Run,
     Sample,
+    SiteTally,
+    Source,
     Tally,
+    Window,
 )
 from leakscope.record.format import SUPERVISOR_FILE, delta_code, file_of, write_run
 from leakscope.record.reader import Recording, load
@@ -175,6 +180,62 @@ class Maker:
 
     def gap(self, what: str, why: str, *, pid: int = 1) -> Maker:
         self._writer(pid).append(Gap(what, why, _name(pid)))
+        return self
+
+    def looked(
+        self, first: int, last: int, shape: Shape, *, pid: int = 1, blocks: float = 1000
+    ) -> Maker:
+        """Two closer looks, with what the counters said at each."""
+        for step in (first, last):
+            self.mark(
+                "look", step, pid=pid, in_use_bytes=int(shape(step)), blocks_count=int(blocks)
+            )
+        return self
+
+    def holds(
+        self,
+        name: str,
+        per_step: float,
+        each: float,
+        *,
+        first: int = 20,
+        last: int = 60,
+        pid: int = 1,
+        kind: str = "container",
+        bound: str = "",
+        sites: tuple[SiteTally, ...] = (),
+        file: str = "/there/train.py",
+    ) -> Maker:
+        """A list that grows under this name in `fit()`, as the last look saw it."""
+        path = (
+            Link(f"local {name} in fit()", "list", "local", name, file, "fit", 9),
+            Link("[x]", "Tensor [4] float32", "item"),
+        )
+        counts = ((first, int(first * per_step)), (last, int(last * per_step)))
+        self._writer(pid).append(
+            Holding(
+                self.at(last),
+                _name(pid),
+                kind,
+                path,
+                0,
+                "Tensor [4] float32",
+                counts,
+                each,
+                parts={"tensors": each},
+                bound=bound,
+                sites=sites,
+            )
+        )
+        return self
+
+    def source(self, text: str, *, file: str = "/there/train.py", pid: int = 1) -> Maker:
+        self._writer(pid).append(Source(_name(pid), file, text))
+        return self
+
+    def window(self, step: int, *sites: SiteTally, pid: int = 1, steps: int = 6) -> Maker:
+        moment = msgspec.structs.replace(self.at(step), step=step)
+        self._writer(pid).append(Window(moment, _name(pid), "memray", steps, sites))
         return self
 
     def ended(

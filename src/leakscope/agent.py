@@ -315,8 +315,15 @@ def _follow_forks() -> None:
     """Once per process: what is registered here cannot be taken back, and must not pile up."""
     global _follows_forks
     if not _follows_forks:
-        os.register_at_fork(after_in_child=_after_fork)
+        os.register_at_fork(before=_before_fork, after_in_child=_after_fork)
         _follows_forks = True
+
+
+def _before_fork() -> None:
+    """Runs after the ticker's, which is registered later: from here on nobody opens a window."""
+    windows = sys.modules.get("leakscope.observe.native_sites")
+    if windows is not None:
+        windows.stop_windows()
 
 
 def _after_fork() -> None:

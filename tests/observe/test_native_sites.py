@@ -184,6 +184,24 @@ def test_a_tracker_of_the_program_is_left_alone(windows: Windows, tmp_path: Path
     assert max(leaked) >= 180 * _KIB
 
 
+def test_profiler_of_another_thread_is_left_alone(
+    windows: Windows, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Breaks when a window that our own thread opens ends a profile of the main thread."""
+    monkeypatch.setitem(sys.modules, "_lsprof", os)
+    opened: list[bool] = []
+
+    def work() -> None:
+        windows.window.open()
+        opened.append(windows.window.is_open)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert opened == [False]
+    assert "profiling" in windows.gaps[0].why
+
+
 @pytest.mark.parametrize("reason", ["memray", "profile", "greenlet", "missing"])
 def test_each_obstacle_is_a_gap(
     reason: str, windows: Windows, monkeypatch: pytest.MonkeyPatch
@@ -240,13 +258,13 @@ def test_window_leaves_no_trace(windows: Windows) -> None:
 def test_memrays_thread_takes_no_signal(windows: Windows) -> None:
     """Breaks when a signal that the program waits for is delivered to memray's thread."""
     blocked: list[int] = []
+    before = set(os.listdir("/proc/self/task"))
 
     def look() -> None:
-        for task in os.listdir("/proc/self/task"):
-            if int(task) != threading.get_native_id():
-                text = Path(f"/proc/self/task/{task}/status").read_text()
-                line = next(one for one in text.splitlines() if one.startswith("SigBlk"))
-                blocked.append(int(line.split()[1], 16))
+        for task in set(os.listdir("/proc/self/task")) - before:
+            text = Path(f"/proc/self/task/{task}/status").read_text()
+            line = next(one for one in text.splitlines() if one.startswith("SigBlk"))
+            blocked.append(int(line.split()[1], 16))
 
     windows.over(look)
     (mask,) = blocked
@@ -323,3 +341,38 @@ def test_fork_within_the_window(tmp_path: Path) -> None:
     assert done.stdout.count("child works") == 2
     assert done.stdout.count("child 7") == 2
     assert "['a fork ended the window']" in done.stdout
+
+
+_SLIPS_THROUGH = """
+    import os, sys, threading
+    from leakscope.observe import native_sites
+
+    gaps = []
+    window = native_sites.NativeWindow(sys.argv[1], gaps.append)
+    window.open()
+    native_sites._open_windows.clear()  # as if another thread had opened it after the hook ran
+    child = os.fork()
+    if child == 0:
+        assert not window.is_open and window.close() == ()
+        thread = threading.Thread(target=print, args=("child works",))
+        thread.start()
+        thread.join()
+        window.open()
+        assert not window.is_open
+        print([gap.why for gap in gaps], sys.getprofile(), threading.getprofile(), flush=True)
+        sys.exit(7)
+    print("child", os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+    assert window.is_open
+    window.close()
+    print([gap.why for gap in gaps])
+"""
+
+
+def test_fork_that_none_of_our_hooks_saw(tmp_path: Path) -> None:
+    """Breaks when a child waits for ever for memray's thread, which it does not have."""
+    words = [sys.executable, "-W", "ignore", "-c", textwrap.dedent(_SLIPS_THROUGH), str(tmp_path)]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    lines = sorted(done.stdout.splitlines())
+    why = "['the process was forked while the window was open'] None None"
+    assert lines == sorted(["child works", why, "child 7", "[]"])

@@ -53,6 +53,30 @@ def test_a_program_that_freezes_is_left_alone() -> None:
         gc.unfreeze()
 
 
+def test_a_program_that_freezes_in_the_window_stays_frozen() -> None:
+    """Breaks when thawing our own window thaws what the program wanted frozen."""
+    window = Survivors()
+    window.begin(step=0)
+    mine: list[Any] = [[] for _ in range(30)]
+    window.mark(step=1)
+    gc.freeze()
+    try:
+        assert window.end() == []
+        assert "gc.freeze" in window.why_not
+        assert not any(one is mine for one in gc.get_objects())
+    finally:
+        gc.unfreeze()
+
+
+def test_a_program_that_thaws_in_the_window_is_left_thawed() -> None:
+    window = Survivors()
+    window.begin(step=0)
+    window.mark(step=1)
+    gc.unfreeze()
+    assert window.end() == []
+    assert gc.get_freeze_count() < 1000
+
+
 def test_nothing_is_kept_alive_after_the_end() -> None:
     window = Survivors()
     window.begin(step=0)

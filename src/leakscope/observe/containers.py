@@ -30,7 +30,7 @@ _MAXLEN: Any = deque.__dict__["maxlen"]
 
 Groups = list[tuple[type, list[Any]]]
 
-_FEWEST = 3
+_FEWEST = 2
 _FEWEST_A_STEP = 0.05
 
 
@@ -129,39 +129,49 @@ def find_growing(now: Lengths, before: Lengths) -> list[Growing]:
     return [one for _, one in growing]
 
 
-def find_again(growing: list[Growing], groups: Groups) -> list[Grower]:
-    """The containers at those addresses, if they are still longer; in the same order."""
+def find_again(growing: list[Growing], objects: list[Any], *, is_deep: bool) -> list[Grower]:
+    """The containers at those addresses, if they are still longer; in the same order.
+
+    Called while allocations are traced, so it makes as few objects of its own as it can."""
+    bases = bases_by_type()
     wanted = {one.id: one.before for one in growing}
-    found = {}
-    for base, group in groups:
-        for one in group:
-            before = wanted.get(id(one))
-            if before is not None and (now := _LENGTHS[base](one)) > before:
-                found[id(one)] = Grower(one, base, before, now)
-    return [found[one.id] for one in growing if one.id in found]
+    containers = [one for one in objects if type(one) in bases]
+    found = {key: one for one in containers if (key := id(one)) in wanted}
+    if len(found) < len(wanted):
+        found.update((id(one), one) for one in _hidden(objects, is_deep) if id(one) in wanted)
+    growers = []
+    for one in growing:
+        if one.id in found:
+            it = found[one.id]
+            base = bases[type(it)]
+            if (now := _LENGTHS[base](it)) > one.before:
+                growers.append(Grower(it, base, one.before, now))
+    return growers
 
 
 def group_containers(objects: list[Any], *, is_deep: bool) -> Groups:
     """The containers among some objects, by their built-in base. One comprehension over everything,
-    for that is what costs: 40 ns an object.
-
-    A dict that holds nothing but atoms and arrays is not tracked by the collector and found through
-    its holders only: through those of the program's own classes, modules and functions always, deep
-    through all objects there are (100 ms more in a PyTorch process)."""
+    for that is what costs: 40 ns an object."""
     bases = bases_by_type()
-    own = own_classes()
-    wanted = own | bases.keys()
-    picked = [one for one in objects if type(one) in wanted]
+    picked = [one for one in objects if type(one) in bases]
     groups: Groups = [
-        (base, [one for one in picked if bases.get(type(one)) is base]) for base in _LENGTHS
+        (base, [one for one in picked if bases[type(one)] is base]) for base in _LENGTHS
     ]
+    groups.append((dict, _hidden(objects, is_deep)))
+    return groups
+
+
+def _hidden(objects: list[Any], is_deep: bool) -> list[dict[Any, Any]]:
+    """Dicts that hold nothing but atoms and arrays: the collector does not track them, and they are
+    found through their holders only. Through those of the program's own classes, modules and
+    functions always, deep through all objects there are (100 ms more in a PyTorch process)."""
     if is_deep:
         referents = gc.get_referents(*objects)
     else:
-        referents = held_by_the_program([one for one in picked if type(one) in own])
+        own = own_classes()
+        referents = held_by_the_program([one for one in objects if type(one) in own])
     hidden = {id(one): one for one in referents if type(one) is dict and not gc.is_tracked(one)}
-    groups.append((dict, list(hidden.values())))
-    return groups
+    return list(hidden.values())
 
 
 def _maxlen_of(it: Any) -> int | None:

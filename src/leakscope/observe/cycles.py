@@ -19,6 +19,10 @@ def links_of_cycle(start: Any) -> tuple[Link, ...]:
     return (root, *links_of(chain)) if chain else (root,)
 
 
+def is_in_cycle(one: Any) -> bool:
+    return bool(_way_back(one))
+
+
 def _way_back(start: Any) -> list[Any]:
     above: dict[int, Any] = {}
     seen = {id(start)}

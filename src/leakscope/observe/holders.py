@@ -48,7 +48,7 @@ from leakscope.observe.untracked import untracked_holders
 _ROUNDS = 20
 """Three lead from a torch module to the one around it: its dict, the table of modules, its dict."""
 
-_ROUNDS_TO_BETTER = 6
+_ROUNDS_TO_BETTER = 2
 """After the first root, to find one that tells more: the user's own instead of a library's."""
 
 _AT_ONCE = 16

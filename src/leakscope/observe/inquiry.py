@@ -32,6 +32,7 @@ from leakscope.observe.leads import (
     leads_among,
     leads_of_containers,
     leads_of_graphs,
+    our_references,
     take_kin,
     weighed,
 )
@@ -39,7 +40,7 @@ from leakscope.observe.sites import SiteWindow
 from leakscope.observe.survivors import Survivors
 
 _MOST_GROWING = 200
-_PATHS = 4
+_PATHS = 5
 _ENOUGH_SHARE = 0.03
 """A holder of less than so much of the growth found is not worth the search for its path."""
 
@@ -135,12 +136,18 @@ class Inquiry:
 
     def _follow(self, leads: list[Lead], step: int, grown_bytes: float) -> list[Holding]:
         """Weigh the leads, find who holds the largest, put those of one description together."""
-        firm = [weighed(lead) for lead in leads if lead.kind in ("container", "graph")]
+        growing = {id(lead.it) for lead in leads if lead.kind == "container"}
+        ours_to = our_references(leads)
+        firm = [
+            weighed(lead, growing, ours_to) for lead in leads if lead.kind in ("container", "graph")
+        ]
         firm.sort(key=lambda one: -one.grown_bytes)
         self.explained = sum(one.grown_bytes for one in firm) / max(grown_bytes, 1.0)
         self._is_deep = self.explained < _EXPLAINED
         if self._is_deep:
-            vague = [weighed(lead) for lead in leads if lead.kind in ("cycle", "chain")]
+            vague = [
+                weighed(lead, growing, ours_to) for lead in leads if lead.kind in ("cycle", "chain")
+            ]
             vague.sort(key=lambda one: -one.grown_bytes)
             firm = sorted([*firm, *vague[:1]], key=lambda one: -one.grown_bytes)
             del vague
@@ -155,7 +162,7 @@ class Inquiry:
             kin = take_kin(first, firm) if first.lead.kind == "container" else []
             holding = self._holding(first, kin, step, ours)
             key = tuple(f"{link.kind} {link.scope} {link.name}" for link in holding.path)
-            families.setdefault(key, holding)
+            families[key] = _together(families[key], holding) if key in families else holding
         return [self._with_history(key, holding) for key, holding in families.items()]
 
     def _holding(self, first: Weighed, kin: list[Weighed], step: int, ours: set[int]) -> Holding:
@@ -198,6 +205,25 @@ def _path_to(lead: Lead, ours: set[int]) -> tuple[Link, ...]:
         return links_of_cycle(lead.it)
     path = find_path(lead.it, is_ours=lambda one: id(one) in ours).links
     return path or (Link("held by something that was not found", describe(lead.it)),)
+
+
+def _together(one: Holding, other: Holding) -> Holding:
+    """Two things of one description: the same attribute of several modules, say."""
+    pairs = zip(one.counts, other.counts, strict=True)
+    counts = tuple((step, first + second) for (step, first), (_, second) in pairs)
+    grown, more = (_grown(holding) for holding in (one, other))
+    total = grown * one.bytes_each + more * other.bytes_each
+    return replace(
+        one,
+        counts=counts,
+        bytes_each=total / max(grown + more, 1),
+        holders=one.holders + other.holders,
+        sites=one.sites or other.sites,
+    )
+
+
+def _grown(holding: Holding) -> int:
+    return holding.counts[-1][1] - holding.counts[0][1]
 
 
 def _kind_of_items(items: list[Any]) -> str:

@@ -96,7 +96,9 @@ class Ladder:
         if rung is Rung.FIRST:
             self._first_step = step
             self._cost_ns = max(cost_ns, 1)
-            self._next, self._at_step = Rung.WINDOW, step + _STEPS_BETWEEN - _STEPS_TRACED
+            # A leak that took long to show itself is slow: it needs as long to show its holders.
+            between = max(_STEPS_BETWEEN - _STEPS_TRACED, step // 2)
+            self._next, self._at_step = Rung.WINDOW, step + between
         elif rung is Rung.WINDOW:
             self._pace_ns = (began_ns - last_ns) / max(step - last_step, 1)
             is_long = self._pace_ns > _LONG_STEP_NS

@@ -7,15 +7,18 @@ newest items can be asked for; weighing them and searching for their holders com
 from __future__ import annotations
 
 import gc
+from collections import Counter
+from collections.abc import Mapping, Set
 from typing import Any, NamedTuple
 
 from leakscope.model import SiteTally
 from leakscope.observe.autograd import NODE_BYTES
 from leakscope.observe.containers import Grower
+from leakscope.observe.cycles import is_in_cycle
 from leakscope.observe.graphs import GrowingGraph
 from leakscope.observe.sites import sites_of
 from leakscope.observe.survivors import garbage_among, kinds_of, sample_of
-from leakscope.observe.weigh import Weight, weigh
+from leakscope.observe.weigh import weigh
 
 _ITEMS_WEIGHED = 6
 _MOST_VISITED = 4_000
@@ -111,19 +114,33 @@ def _leads_of_kinds(kind: str, objects: list[Any], steps: int) -> list[Lead]:
     for type_, count in kinds_of(objects).most_common(_KINDS):
         if count >= steps * _FEWEST_BORN_A_STEP:
             items = sample_of(objects, type_, _ITEMS_WEIGHED)
+            if kind == "cycle" and not is_in_cycle(items[0]):
+                continue  # hangs on a cycle, and goes with it
             lead = Lead(kind, items[0], 0, count, items, [], sites=sites_of(items), steps=steps)
             leads.append(lead)
     return leads
 
 
-def weighed(lead: Lead) -> Weighed:
+def our_references(leads: list[Lead]) -> Counter[int]:
+    """How often the leads themselves refer to each object: that is not the program's doing."""
+    ours: Counter[int] = Counter()
+    for lead in leads:
+        ours[id(lead.it)] += 1
+        ours.update(map(id, lead.items))
+        ours.update(map(id, lead.keys))
+    return ours
+
+
+def weighed(lead: Lead, ignored: Set[int], ours: Mapping[int, int]) -> Weighed:
+    """What one more keeps alive. `ignored` are the things that grow: an item that leads back to
+    its own container (a frame's `self`, a parent pointer) does not keep all the others alive."""
     if lead.kind == "graph":
-        return _weigh_graph(lead)
-    weight = weigh(lead.items, most_objects=_MOST_VISITED)
+        return _weigh_graph(lead, ours)
+    weight = weigh(lead.items, most_objects=_MOST_VISITED, ignore=ignored, ours=ours)
     each, parts, shared = weight.exclusive_bytes, dict(weight.parts), weight.shared_bytes
     chain = weight.longest
     if lead.keys:
-        of_keys = weigh(lead.keys, most_objects=_MOST_VISITED)
+        of_keys = weigh(lead.keys, most_objects=_MOST_VISITED, ignore=ignored, ours=ours)
         if of_keys.exclusive_bytes > each:
             chain = (("key", type(lead.keys[0]).__name__), *of_keys.longest)
         each += of_keys.exclusive_bytes
@@ -134,9 +151,9 @@ def weighed(lead: Lead) -> Weighed:
     return Weighed(lead, each + lead.slot_bytes, parts, shared, chain)
 
 
-def _weigh_graph(lead: Lead) -> Weighed:
+def _weigh_graph(lead: Lead, ours: Mapping[int, int]) -> Weighed:
     """Per node, with what it has saved; of a large graph, by its youngest part."""
-    weight: Weight = weigh(lead.items, most_objects=_MOST_VISITED)
+    weight = weigh(lead.items, most_objects=_MOST_VISITED, ours=ours)
     nodes = weight.parts.get("nodes", 0.0) / NODE_BYTES
     each = weight.exclusive_bytes / nodes if nodes >= 1 else 0.0
     return Weighed(lead, each, weight.parts, weight.shared_bytes, weight.longest)

@@ -25,6 +25,7 @@ import os
 import signal
 import sys
 import threading
+from _thread import get_ident
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
@@ -42,6 +43,9 @@ _MMAP = 14
 _PYTHON_ARENA_BYTES = 1 << 20
 """Python's small objects live in mappings of this size (3.10 and newer). Whoever needs the next one
 is not who fills it, and Python's own blocks are counted elsewhere."""
+
+_PROFILERS = ("_lsprof", "profile", "yappi", "pyinstrument", "viztracer", "scalene")
+"""Each has a profile function for its thread, which only that thread can see."""
 
 _OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _STANDARD = os.path.dirname(os.path.abspath(os.__file__)) + os.sep
@@ -65,15 +69,18 @@ class NativeWindow:
         self._file: _CaptureFile | None = None
         self._detours = _Detours()
         self._is_cut_short = False
+        self._is_retired = False
+        self._pid = 0
 
     @property
     def is_open(self) -> bool:
         """False also when it could not be opened, or a fork has ended it."""
-        return self._tracker is not None
+        return self._tracker is not None and self._pid == os.getpid()
 
     def open(self) -> None:
         """Follow every allocation of every thread from here on."""
-        if self._file is not None or _open_windows:
+        self._forget_if_inherited()
+        if self._file is not None or _open_windows or self._is_retired:
             return
         try:
             self._open()
@@ -88,12 +95,14 @@ class NativeWindow:
         in it (realloc; its whole size counts, once). The caller tells them by their count: a site
         that keeps something at each of n steps has at least n - 1.
         """
+        self._forget_if_inherited()
         if self._file is None:
             return ()
         try:
             self._stop()
             if self._is_cut_short:
-                self._fail("a fork ended the window; memray's thread must not be there then")
+                if self._pid == os.getpid():
+                    self._fail("a fork ended the window; memray's thread must not be there then")
                 return ()
             return _read_sites(self._file.path)
         except Exception as error:  # noqa: BLE001 - whatever memray does, the program goes on
@@ -116,6 +125,7 @@ class NativeWindow:
         memray = _import_memray()
         _follow_forks()
         self._is_cut_short = False
+        self._pid = os.getpid()
         self._file = _CaptureFile(self._directory)
         tracker = memray.Tracker(
             destination=_destination(memray, self._file.path),
@@ -136,13 +146,30 @@ class NativeWindow:
         tracker, self._tracker = self._tracker, None
         if tracker is None or self._file is None:
             return
-        _open_windows.remove(self)
+        if self in _open_windows:
+            _open_windows.remove(self)
         self._detours.take_back()
         profile = sys.getprofile()
         with self._file.where_memray_writes():
             tracker.__exit__(None, None, None)
         if profile is not None and profile is not self._profile:
             sys.setprofile(profile)  # set by the program within the window
+
+    def _forget_if_inherited(self) -> None:
+        """A fork that none of our hooks has seen, or that came while another thread was opening the
+        window. In the child the tracker has no thread to join, and destroying it waits for that
+        for ever; a lock of memray may be held for good. So it is left alone, and so is memray."""
+        if self._file is None or self._pid == os.getpid() or self._is_cut_short:
+            return
+        _inherited.append(self._tracker)
+        self._tracker = None
+        self._is_retired = True
+        self._fail("the process was forked while the window was open")
+        with suppress(Exception):
+            self._detours.take_back()
+            _open_windows.clear()
+            _take_patches_back()
+        self._drop_file()
 
     def _drop_file(self) -> None:
         if self._file is not None:
@@ -167,10 +194,15 @@ def _why_not() -> str | None:
     if sys.getprofile() is not None or threading.getprofile() is not None:
         # memray takes the profile function of every thread, and gives back those it knows.
         return "the program has a profile function (sys.setprofile)"
+    if get_ident() != threading.main_thread().ident and any(map(sys.modules.get, _PROFILERS)):
+        return "the program may be profiling its main thread, which cannot be asked from another"
     if "greenlet" in sys.modules:
         return "memray writes a warning to stderr in programs with greenlets"
     return None
 
+
+_inherited: list[Any] = []
+"""Trackers that must not be destroyed."""
 
 _is_imported_by_us = False
 _open_windows: list[NativeWindow] = []
@@ -189,11 +221,13 @@ def _follow_forks() -> None:
     """Once per process: what is registered here cannot be taken back."""
     global _follows_forks
     if not _follows_forks:
-        os.register_at_fork(before=_before_fork)
+        os.register_at_fork(before=stop_windows)
         _follows_forks = True
 
 
-def _before_fork() -> None:
+def stop_windows() -> None:
+    """Before a fork. The agent calls it too, once its own thread is gone: that may be opening a
+    window when the hook here runs."""
     for window in tuple(_open_windows):
         window.stop_for_fork()
 
@@ -221,6 +255,15 @@ def _name_setter_kept() -> Iterator[None]:
     finally:
         if method is not None:
             threading.Thread._set_os_name = method  # type: ignore[attr-defined]
+
+
+def _take_patches_back() -> None:
+    """What `Tracker.__exit__` would do to `threading` and to this thread."""
+    sys.setprofile(None)
+    threading.setprofile(None)
+    for name in ("_name", "_ident"):
+        if name in vars(threading.Thread):
+            delattr(threading.Thread, name)
 
 
 def _destination(memray: Any, path: str) -> Any:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import gc
 import sys
-from collections.abc import Callable, Iterable, Iterator, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from enum import Enum
 from types import CodeType, FrameType, FunctionType, ModuleType
 from typing import Any
@@ -21,8 +21,12 @@ from leakscope.observe import autograd
 from leakscope.observe.autograd import HEAP_TYPE, flags_of, mro_of
 
 SHARED = -1
-"""Owner of what several items lead to, or the rest of the program."""
+"""Owner of what the rest of the program leads to as well."""
 
+TOGETHER = -3
+"""Owner of what several items lead to, and nothing else does."""
+
+_NONE: Mapping[int, int] = {}
 UNPACK_HOOK = "unpack hook"
 _NOBODY = -2
 _HAVE_GC = 1 << 14
@@ -51,7 +55,9 @@ class Role(Enum):
 class Reached:
     """Everything reached from some items, numbered in the order it was met."""
 
-    def __init__(self, most_objects: int, ignore: Set[int]) -> None:
+    def __init__(
+        self, most_objects: int, ignore: Set[int], ours: Mapping[int, int] = _NONE
+    ) -> None:
         self.things: list[Any] = []
         self.roles: list[Role] = []
         self.sizes: list[int] = []
@@ -71,6 +77,7 @@ class Reached:
         # By id: the hash of a class is the business of its metaclass, which may be the program's.
         self._kinds: dict[int, tuple[Role, Callable[[Any], int]]] = {}
         self._ignore = set(ignore) | _ids_of_globals()
+        self._ours = ours
 
     def explore(self, items: list[Any]) -> None:
         for item in items:
@@ -242,6 +249,7 @@ class Reached:
             if role is Role.DATA:
                 continue
             outside = _references_to(self.things, number) - ours - self.counted[number]
+            outside -= self._ours.get(id(self.things[number]), 0)
             if role is Role.TENSOR or role is Role.STORAGE:
                 in_c = autograd.references_in_c(self.things[number]) - 1
                 outside += in_c - (is_face_kept and in_c > 0)
@@ -274,17 +282,19 @@ class Reached:
         others = autograd.reachable_nodes((node for _, node in roots), most_nodes)
         return [number for number in here if self.things[number] in others]
 
-    def find_owners(self, held: Iterable[int]) -> list[int]:
-        """For each thing the one item that keeps it alive, or `SHARED`."""
+    def find_owners(self, held: Iterable[int], *, by_several: int = SHARED) -> list[int]:
+        """For each thing the one item that keeps it alive, `by_several` if more than one does, or
+        `SHARED` if something else does too."""
         owners = [_NOBODY] * len(self.things)
         waiting = [(number, number) for number in range(self.items)]
         waiting += [(number, SHARED) for number in held]
         while waiting:
             number, owner = waiting.pop()
             before = owners[number]
-            if before in (owner, SHARED):
+            if before in (owner, SHARED) or (before == by_several and owner != SHARED):
                 continue
-            owner = owner if before == _NOBODY else SHARED
+            if before != _NOBODY and owner != SHARED:
+                owner = by_several
             owners[number] = owner
             waiting += [(referent, owner) for referent in self.references[number]]
         return owners

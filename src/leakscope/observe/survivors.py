@@ -12,7 +12,7 @@ import sys
 from collections import Counter
 from typing import Any
 
-
+_STEPS_BEFORE_MARK = 2
 _FROZEN_BY_PYTHON = 10_000
 """Python 3.12 starts with 375 frozen objects; `gc.freeze()` in a training program hides 290,000."""
 
@@ -25,6 +25,10 @@ class Survivors:
         self._is_open = False
         self._began = self._marked = 0
         self._young: set[int] | None = None
+        self._elder: list[None] = []
+        self._junior: list[None] = []
+        """Two objects of our own, born before and after the freeze: they tell whether the program
+        has thawed or frozen everything in between."""
         self.why_not = ""
 
     @property
@@ -39,31 +43,42 @@ class Survivors:
             # Somebody else uses the permanent generation; thawing ours would thaw theirs.
             self.why_not = "the program itself uses gc.freeze"
             return
+        self._elder = []
         gc.freeze()
+        self._junior = []
         self._is_open = True
         self._began = step
         self._young = None
 
     def mark(self, step: int) -> None:
-        """Remember, by address, what has been born so far."""
-        if self._is_open and self._young is None and step > self._began:
+        """Remember, by address, what has been born so far; again at each of the first steps."""
+        if self._is_open and self._began < step <= self._began + _STEPS_BEFORE_MARK:
             self._young = set(map(id, gc.get_objects()))
             self._marked = step
 
     def end(self) -> list[Any]:
-        """The survivors; none if there was no window, or no mark in it."""
+        """The survivors; none if there was no window, no mark in it, or a freeze of the program's."""
+        young = self._young
+        born = self.abandon()
+        return [one for one in born if id(one) in young] if young else []
+
+    def abandon(self) -> list[Any]:
+        """Thaw what we froze, and say what was born since; nothing if the program interfered."""
         if not self._is_open:
             return []
-        young, self._young = self._young, None
-        born = [one for one in gc.get_objects() if id(one) in young] if young else []
-        self.abandon()
+        self._is_open = False
+        self._young = None
+        born = gc.get_objects()
+        tracked = set(map(id, born))
+        if id(self._elder) in tracked:
+            self.why_not = "the program itself uses gc.unfreeze"
+            return []
+        if id(self._junior) not in tracked:
+            # It froze everything alive, which is all that we had frozen and more: as it wants it.
+            self.why_not = "the program itself uses gc.freeze"
+            return []
+        gc.unfreeze()
         return born
-
-    def abandon(self) -> None:
-        if self._is_open:
-            self._is_open = False
-            self._young = None
-            gc.unfreeze()
 
 
 def garbage_among(objects: list[Any]) -> list[Any]:

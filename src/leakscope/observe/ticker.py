@@ -26,7 +26,7 @@ _STRETCH = 1.1
 CHILD_S = 0.15
 """A forked child may be over at once; it ticks if it lives on."""
 
-_PATIENCE_S = 0.5
+_PATIENCE_S = 1.0
 """How long a fork or the end of the program waits for a tick that is under way. One without a look
 at the heap takes 0.1 ms, and up to 15 ms where the program keeps the interpreter lock."""
 

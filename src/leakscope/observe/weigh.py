@@ -7,14 +7,20 @@ works without torch and without numpy.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Set
+from collections.abc import Iterator, Mapping, Set
 from itertools import pairwise
-from types import CellType, FunctionType, GetSetDescriptorType, MemberDescriptorType
+from types import (
+    CellType,
+    FunctionType,
+    GetSetDescriptorType,
+    MappingProxyType,
+    MemberDescriptorType,
+)
 from typing import Any, NamedTuple
 
 from leakscope.observe import autograd
 from leakscope.observe.autograd import HEAP_TYPE, flags_of, mro_of, namespace_of
-from leakscope.observe.reach import SHARED, Reached, Role
+from leakscope.observe.reach import SHARED, TOGETHER, Reached, Role
 
 _PAYLOADS = (Role.STORAGE, Role.DATA)
 """Memory without a Python object of its own: its tensor or array stands for it in a path."""
@@ -27,12 +33,11 @@ class Weight(NamedTuple):
     objects: int
     """So many things were reached, graph nodes and blocks of memory among them."""
     exclusive_bytes: float
-    """Mean over the items, of what only this one item keeps alive."""
+    """What these items keep alive and nothing else does, divided by their number."""
     parts: dict[str, float]
     """`exclusive_bytes` by kind: tensors, saved, nodes, arrays, python."""
     shared_bytes: int
-    """All that was reached and would stay if one item went: reached from several, or referred to
-    by the rest of the program. Each thing once, not per item."""
+    """All that was reached and would stay if the items went. Each thing once, not per item."""
     biggest: str
     """Type of the biggest single thing in the biggest part."""
     longest: tuple[tuple[str, str], ...]
@@ -44,15 +49,24 @@ class Weight(NamedTuple):
 
 
 def weigh(
-    items: list[Any], *, most_objects: int = 30_000, ignore: Set[int] = frozenset()
+    items: list[Any],
+    *,
+    most_objects: int = 30_000,
+    ignore: Set[int] = frozenset(),
+    ours: Mapping[int, int] = MappingProxyType({}),
 ) -> Weight:
-    """What each of the items keeps alive by itself; `ignore` has ids of objects not to go to."""
-    reached = Reached(most_objects, ignore)
+    """What the items keep alive, and nothing else does, per item.
+
+    `ignore` has ids of objects not to go to, `ours` how many references of the caller's own there
+    are to an object, by its id. Graphs that another live tensor leads to as well count as the
+    items' own: finding those takes a look at the whole heap (see `retained_by_graph`).
+    """
+    reached = Reached(most_objects, ignore, ours)
     try:
         with autograd.quiet_collector(), autograd.without_torch_functions():
             reached.explore(items)
-            owners = reached.find_owners(_held(reached, most_objects))
-            return _add_up(reached, owners)
+            held = reached.held_by_references()
+            return _add_up(reached, reached.find_owners(held, by_several=TOGETHER))
     except Exception as error:  # noqa: BLE001 - the program goes on, and the reason is told
         return Weight(len(items), 0, 0.0, {}, 0, "", (), True, f"{type(error).__name__}: {error}")
 
@@ -63,8 +77,9 @@ def retained_by_graph(tensor: Any, *, most_objects: int = 1_000_000) -> int | No
     The collector may have to run for it. What others hold stays, and is not counted: parameters
     and inputs, by the references to them that Python and PyTorch count, and the part of the graph
     that leads to another live tensor. To find those all live tensors are visited (some 45 ms at
-    180,000 objects); the ones that `gc.freeze` hides from the collector are missed. None where it
-    could not be read.
+    180,000 objects); the ones that `gc.freeze` hides from the collector are missed. An edit in
+    place through a view (`x[2:4] *= y`) saves its tensors where Python cannot see them: then this
+    is a lower bound. None where it could not be read.
     """
     reached = Reached(most_objects, frozenset())
     try:
@@ -91,38 +106,58 @@ def _held_by_themselves(reached: Reached, owners: list[int]) -> list[int]:
     them. Made by a pack hook that hands back the very output it was given, as `save_on_cpu` does
     for tensors that are there already (measured: freed by `del` 4 of 8,196 bytes, by the collector
     none). Circles through a Function's ctx alone are collected, and count as freed."""
-    inside = [number for number, owner in enumerate(owners) if owner != SHARED]
-    ways = {number: reached.references[number] for number in inside}
-    circles = _peel(ways)
-    back: dict[int, list[int]] = {number: [] for number in circles}
-    for number in circles:
-        for referent in ways[number]:
-            if referent in back:
-                back[referent].append(number)
+    ways = {
+        number: [referent for referent in reached.references[number] if owners[referent] != SHARED]
+        for number, owner in enumerate(owners)
+        if owner != SHARED
+    }
     return [
         number
-        for number in _peel(back)
+        for number in _in_circles(ways)
         if reached.roles[number] is Role.NODE
         and not flags_of(type(reached.things[number])) & HEAP_TYPE
     ]
 
 
-def _peel(ways: dict[int, list[int]]) -> set[int]:
-    """What is left after taking away again and again what nothing leads to."""
-    arriving = dict.fromkeys(ways, 0)
-    for number in ways:
-        for referent in ways[number]:
-            if referent in arriving:
-                arriving[referent] += 1
-    free = [number for number, count in arriving.items() if not count]
-    for number in free:  # grows while it is read
-        del arriving[number]
-        for referent in ways[number]:
-            if referent in arriving:
-                arriving[referent] -= 1
-                if not arriving[referent]:
-                    free.append(referent)
-    return set(arriving)
+def _in_circles(ways: dict[int, list[int]]) -> set[int]:
+    """All that lead back to themselves: what two walks in a row, there and back (Kosaraju's), put
+    into one set with another. Without recursion: graphs are deeper than Python's stack."""
+    finished: list[int] = []
+    seen: set[int] = set()
+    for start in ways:
+        _walk_depth_first(start, ways, seen, finished)
+    back: dict[int, list[int]] = {number: [] for number in ways}
+    for number, referents in ways.items():
+        for referent in referents:
+            back[referent].append(number)
+    seen = set()
+    circles: set[int] = set()
+    for start in reversed(finished):
+        together: list[int] = []
+        _walk_depth_first(start, back, seen, together)
+        if len(together) > 1:
+            circles.update(together)
+    return circles
+
+
+def _walk_depth_first(
+    start: int, ways: dict[int, list[int]], seen: set[int], finished: list[int]
+) -> None:
+    """Adds what was not seen yet to `finished`, each after all that it leads to."""
+    if start in seen:
+        return
+    seen.add(start)
+    path = [(start, iter(ways[start]))]
+    while path:
+        number, referents = path[-1]
+        for referent in referents:
+            if referent not in seen:
+                seen.add(referent)
+                path.append((referent, iter(ways[referent])))
+                break
+        else:
+            finished.append(number)
+            path.pop()
 
 
 # ── the sum ──────────────────────────────────────────────────────────────────
@@ -231,7 +266,9 @@ def _variable_of(reached: Reached, cell: int) -> str:
     """The name that the function around a cell has for it."""
     function = reached.things[reached.found_by[reached.found_by[cell]]]
     if type(function) is FunctionType:
-        for name, its in zip(function.__code__.co_freevars, function.__closure__, strict=True):
+        for name, its in zip(
+            function.__code__.co_freevars, function.__closure__ or (), strict=True
+        ):
             if its is reached.things[cell]:
                 return name
     return ""

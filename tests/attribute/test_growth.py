@@ -1,0 +1,134 @@
+"""Growth and who accounts for it: the report adds up, and says LEAK only with evidence."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from leakscope.analysis import analyse
+from leakscope.model import Frame, Outcome, Report, SiteTally
+from make import KIB, Maker, flat, line, recording
+
+PROGRAM = """\
+def fit(model, data):
+    kept = []
+    others = []
+    for x in data:
+        y = model(x)
+        kept.append(y)
+        others.append(x)
+"""
+
+
+def growing(directory: Path, per_step: float = 30 * KIB) -> Maker:
+    """A run of 200 steps that grows, looked at twice."""
+    maker = recording(directory).steps(200, in_use=line(per_step), blocks=flat(1000))
+    return maker.looked(20, 60, line(per_step)).source(PROGRAM)
+
+
+def test_a_holder_of_the_growth_makes_it_a_leak(tmp_path: Path) -> None:
+    report = analyse(growing(tmp_path).holds("kept", 1.0, 29 * KIB).done())
+    assert report.verdict is Outcome.LEAK
+    (finding,) = report.findings
+    assert finding.keeper is not None
+    assert (finding.keeper.file, finding.keeper.line) == ("train.py", 6)
+    assert finding.share == pytest.approx(29 / 30, rel=0.02)
+    assert "kept" in " ".join(finding.holder)
+
+
+def test_statistics_alone_say_growing(tmp_path: Path) -> None:
+    report = analyse(growing(tmp_path).done())
+    assert report.verdict is Outcome.GROWING
+    assert report.findings == ()
+
+
+def test_a_holder_of_a_small_part_is_told_but_proves_nothing(tmp_path: Path) -> None:
+    report = analyse(growing(tmp_path).holds("kept", 1.0, 6 * KIB).done())
+    assert report.verdict is Outcome.GROWING
+    assert report.findings[0].share == pytest.approx(0.2, rel=0.05)
+
+
+def test_a_bounded_holder_proves_nothing(tmp_path: Path) -> None:
+    bound = "it is a deque with maxlen=1,000"
+    report = analyse(growing(tmp_path).holds("kept", 1.0, 29 * KIB, bound=bound).done())
+    assert report.verdict is Outcome.GROWING
+    assert "maxlen" in report.findings[0].says
+
+
+def test_a_steady_run_has_no_findings_whatever_was_seen(tmp_path: Path) -> None:
+    maker = recording(tmp_path).steps(200, in_use=flat(), blocks=flat(1000))
+    report = analyse(maker.looked(20, 60, line(5)).holds("kept", 1.0, 29 * KIB).done())
+    assert report.verdict is Outcome.STEADY
+    assert (report.findings, report.unexplained) == ((), {})
+
+
+@settings(deadline=None, max_examples=40)
+@given(
+    st.lists(st.tuples(st.sampled_from(["kept", "others"]), st.floats(1, 80)), max_size=2),
+    st.floats(5, 60),
+)
+def test_findings_and_the_unexplained_are_the_growth(
+    tmp_path_factory: pytest.TempPathFactory, holders: list[tuple[str, float]], rate: float
+) -> None:
+    """Breaks when two holders of the same things count them twice, or something is lost."""
+    maker = growing(tmp_path_factory.mktemp("run"), rate * KIB)
+    for name, each in dict(holders).items():
+        maker.holds(name, 1.0, each * KIB)
+    report = analyse(maker.done())
+    growth = sum(v.bytes_per_step.value for v in report.verdicts[:1])
+    assert _accounted(report) == pytest.approx(growth, rel=1e-6)
+    assert all(value >= -1e-6 for value in report.unexplained.values())
+
+
+def _accounted(report: Report) -> float:
+    found = sum(finding.bytes_per_step for finding in report.findings)
+    return found + sum(report.unexplained.values())
+
+
+def test_the_same_leak_in_two_workers_is_one_finding(tmp_path: Path) -> None:
+    maker = recording(tmp_path).steps(200, in_use=flat(), blocks=flat(1000))
+    for number in (2, 3):
+        maker.process(number, kind="worker", parent=1, name=f"worker {number - 2}")
+        maker.steps(200, pid=number, source="fetch", in_use=line(30 * KIB), blocks=flat(1000))
+        maker.looked(20, 60, line(30 * KIB), pid=number).source(PROGRAM, pid=number)
+        maker.holds("kept", 1.0, 29 * KIB, pid=number)
+    report = analyse(maker.done())
+    (finding,) = report.findings
+    assert finding.processes == ("worker 0", "worker 1")
+    assert finding.bytes_per_step == pytest.approx(2 * 29 * KIB, rel=0.05)
+
+
+def native(line_number: int, count: int, size: int) -> SiteTally:
+    return SiteTally((Frame("/lib/x.py", 3), Frame("/there/train.py", line_number)), count, size)
+
+
+def test_two_native_windows_that_agree_are_evidence(tmp_path: Path) -> None:
+    maker = growing(tmp_path)
+    for step in (70, 80):
+        maker.window(step, native(5, 6, 6 * 30 * KIB), native(7, 1, 900 * KIB))
+    report = analyse(maker.done())
+    assert report.verdict is Outcome.LEAK
+    (finding,) = report.findings
+    assert finding.site is not None
+    assert (finding.site.line, finding.rule) == (5, "LS601")
+
+
+def test_one_native_window_is_not(tmp_path: Path) -> None:
+    report = analyse(growing(tmp_path).window(70, native(5, 6, 6 * 30 * KIB)).done())
+    assert (report.verdict, report.findings) == (Outcome.GROWING, ())
+
+
+def test_a_native_line_seen_in_one_window_only_is_left_out(tmp_path: Path) -> None:
+    maker = growing(tmp_path).window(70, native(5, 6, 6 * 30 * KIB))
+    report = analyse(maker.window(80, native(7, 6, 6 * 30 * KIB)).done())
+    assert report.findings == ()
+
+
+def test_where_it_was_made_is_the_innermost_line_of_the_program(tmp_path: Path) -> None:
+    maker = growing(tmp_path).holds("kept", 1.0, 29 * KIB, sites=(native(5, 4, 0),))
+    (finding,) = analyse(maker.done()).findings
+    assert finding.site is not None
+    assert (finding.site.file, finding.site.line, finding.site.function) == ("train.py", 5, "fit")
