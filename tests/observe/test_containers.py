@@ -33,8 +33,7 @@ def lengths(objects: list[Any], step: int, *, deep: bool = False) -> Lengths:
 
 def growers(objects: list[Any], before: Lengths, step: int) -> list[Grower]:
     now = lengths(objects, step, deep=before.is_deep)
-    groups = group_containers(objects, is_deep=before.is_deep)
-    return find_again(find_growing(now, before), groups)
+    return find_again(find_growing(now, before), objects, is_deep=before.is_deep)
 
 
 MAKERS: dict[str, Any] = {

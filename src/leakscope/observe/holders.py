@@ -48,8 +48,8 @@ from leakscope.observe.untracked import untracked_holders
 _ROUNDS = 20
 """Three lead from a torch module to the one around it: its dict, the table of modules, its dict."""
 
-_ROUNDS_TO_BETTER = 2
-"""After the first root, to find one that tells more: the user's own instead of a library's."""
+_ROUNDS_TO_BETTER, _ROUNDS_TO_OWN = 2, 6
+"""After the first root, to find one that tells more; the second while the best is a library's."""
 
 _AT_ONCE = 16
 """Objects whose referrers are asked for in one pass: each more is compared with every reference."""
@@ -169,7 +169,9 @@ class _Search:
         if self._best is None:
             return False
         self._first_root_round = min(self._first_root_round, rounds)
-        if rounds - self._first_root_round >= _ROUNDS_TO_BETTER:
+        is_own = is_of_the_user(self._best.links[0].file) if self._best.links else False
+        more = _ROUNDS_TO_BETTER if is_own else _ROUNDS_TO_OWN
+        if rounds - self._first_root_round >= more:
             return True
         cheapest = min(self._costs[node] for node in self._waiting)
         return self._best.cost <= cheapest + 1 + _NAMESPACE_COST

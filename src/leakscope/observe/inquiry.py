@@ -9,6 +9,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from time import monotonic_ns
 from typing import Any
 
 from msgspec.structs import replace
@@ -39,6 +40,9 @@ from leakscope.observe.leads import (
 from leakscope.observe.sites import SiteWindow
 from leakscope.observe.survivors import Survivors
 
+_CONTAINERS = ("list", "dict", "set", "deque", "OrderedDict", "defaultdict")
+_SEARCH_NS = 600_000_000
+"""All searches of one look together begin no pass over the heap after so long."""
 _MOST_GROWING = 200
 _PATHS = 5
 _ENOUGH_SHARE = 0.03
@@ -125,9 +129,9 @@ class Inquiry:
         born = self._survivors.end()
         born_in = self._survivors.steps
         objects = gc.get_objects()
-        groups = group_containers(objects, is_deep=self._lengths.is_deep)
-        leads = leads_of_containers(find_again(self._growing, groups))
-        del groups
+        again = find_again(self._growing, objects, is_deep=self._lengths.is_deep)
+        leads = leads_of_containers(again)
+        del again
         growing, self._graphs = find_growing_graphs(objects, self._graphs, steps)
         leads += leads_of_graphs(growing)
         del growing
@@ -155,19 +159,21 @@ class Inquiry:
         ours = {id(leads), id(firm), *map(id, leads), *map(id, firm)}
         ours.update(id(mine) for lead in leads for mine in (lead.items, lead.keys))
         families: dict[tuple[str, ...], Holding] = {}
+        deadline_ns = monotonic_ns() + _SEARCH_NS
         for _ in range(_PATHS):
             if not firm or firm[0].grown_bytes < _ENOUGH_SHARE * total:
                 break
             first = firm.pop(0)
             kin = take_kin(first, firm) if first.lead.kind == "container" else []
-            holding = self._holding(first, kin, step, ours)
+            holding = self._holding(first, kin, step, _path_to(first.lead, ours, deadline_ns))
             key = tuple(f"{link.kind} {link.scope} {link.name}" for link in holding.path)
             families[key] = _together(families[key], holding) if key in families else holding
         return [self._with_history(key, holding) for key, holding in families.items()]
 
-    def _holding(self, first: Weighed, kin: list[Weighed], step: int, ours: set[int]) -> Holding:
+    def _holding(
+        self, first: Weighed, kin: list[Weighed], step: int, path: tuple[Link, ...]
+    ) -> Holding:
         lead = first.lead
-        path = _path_to(lead, ours)
         item = "graph node" if lead.kind == "graph" else _kind_of_items(lead.items)
         tail = [Link("[x]", item, "item")] if lead.kind == "container" else []
         tail += [Link(via, what, "payload") for via, what in first.chain]
@@ -179,7 +185,7 @@ class Inquiry:
             process=self.process,
             kind=lead.kind,
             path=(*path, *tail),
-            grows_at=len(path) - 1,
+            grows_at=_grows_at(lead, path),
             item=item,
             counts=((step - lead.steps if lead.steps else self._since, before), (step, now)),
             bytes_each=sum(one.grown_bytes for one in family) / (now - before),
@@ -200,11 +206,22 @@ class Inquiry:
         return replace(holding, counts=tuple(sorted(history.items())))
 
 
-def _path_to(lead: Lead, ours: set[int]) -> tuple[Link, ...]:
+def _path_to(lead: Lead, ours: set[int], deadline_ns: int) -> tuple[Link, ...]:
     if lead.kind == "cycle":
         return links_of_cycle(lead.it)
-    path = find_path(lead.it, is_ours=lambda one: id(one) in ours).links
+    path = find_path(lead.it, is_ours=lambda one: id(one) in ours, deadline_ns=deadline_ns).links
     return path or (Link("held by something that was not found", describe(lead.it)),)
+
+
+def _grows_at(lead: Lead, path: tuple[Link, ...]) -> int:
+    """The end of the path; of what lives on without a container that was seen to grow, the
+    container nearest to the root that it is an item of, or else the first name."""
+    if lead.kind != "chain":
+        return len(path) - 1
+    for place, link in enumerate(path[1:], start=1):
+        if link.kind == "item" and path[place - 1].type in _CONTAINERS:
+            return place - 1
+    return min(1, len(path) - 1)
 
 
 def _together(one: Holding, other: Holding) -> Holding:

@@ -24,7 +24,7 @@ _ENOUGH_PAGES = 4 << 20
 blocks between floors after its first steps; resident memory by up to 2 MiB (thread stacks, pools
 of the C library), and has the word only where malloc's own counters cannot be read."""
 
-_STEPS_BETWEEN = 16
+_STEPS_BETWEEN = 24
 _STEPS_TRACED, _LONG_STEPS_TRACED = 4, 2
 _LONG_STEP_NS = 50_000_000
 """Steps between the first and second look at least, and how many of them are traced: enough to

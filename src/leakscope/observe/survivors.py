@@ -57,7 +57,7 @@ class Survivors:
             self._marked = step
 
     def end(self) -> list[Any]:
-        """The survivors; none if there was no window, no mark in it, or a freeze of the program's."""
+        """The survivors; none without a window and a mark in it, or if the program froze too."""
         young = self._young
         born = self.abandon()
         return [one for one in born if id(one) in young] if young else []
