@@ -188,7 +188,8 @@ class Agent:
 
     def tick(self) -> bool:
         """In the ticker's thread. False: no more ticks are wanted."""
-        if self._is_closed or self._rank > _RANK["tick"]:
+        is_torchs_child = self.is_armed and self.kind != "process"  # its steps are on their way
+        if self._is_closed or self._rank > _RANK["tick"] or is_torchs_child:
             return False
         counter, pulse = self.counters["tick"], self.pulse
         counter.left = 1 - (monotonic_ns() - self._began_ns) // _TICK_NS

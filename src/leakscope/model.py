@@ -417,6 +417,8 @@ class Cost(_Noun, frozen=True):
     """Of the program's own wall time, all processes' agents together."""
     supervisor_cpu_seconds: float
     recording_bytes: int
+    longest_pause_seconds: float = 0.0
+    """The longest the program was made to wait at once: a closer look at its heap."""
 
 
 class Report(_Noun, frozen=True):

@@ -41,6 +41,12 @@ _ENOUGH_EXPLAINED = 0.5
 _MOST_LOOKS = 12
 
 
+_TICKS_A_FLOOR = 2
+_TICKS_BETWEEN = 10
+"""By the clock rows are 20 ms apart at first and a tick is 10 ms: a program of half a second must
+have been looked at twice by then."""
+
+
 class Rung(Enum):
     FIRST = "first look"
     WINDOW = "window"
@@ -52,11 +58,13 @@ class Rung(Enum):
 class Ladder:
     """Says at a row which rung, if any, is to be climbed now."""
 
-    def __init__(self, budget: Budget) -> None:
+    def __init__(self, budget: Budget, *, is_clock: bool = False) -> None:
         self._budget = budget
-        self._bytes = Trend(_ENOUGH_BYTES)
-        self._blocks = Trend(_ENOUGH_BLOCKS)
-        self._pages = Trend(_ENOUGH_PAGES)
+        floor = {"readings_a_floor": _TICKS_A_FLOOR} if is_clock else {}
+        self._bytes = Trend(_ENOUGH_BYTES, **floor)
+        self._blocks = Trend(_ENOUGH_BLOCKS, **floor)
+        self._pages = Trend(_ENOUGH_PAGES, **floor)
+        self._between = _TICKS_BETWEEN if is_clock else _STEPS_BETWEEN
         self._next = Rung.FIRST
         self._at_step = 0
         self._first_step = 0
@@ -97,7 +105,7 @@ class Ladder:
             self._first_step = step
             self._cost_ns = max(cost_ns, 1)
             # A leak that took long to show itself is slow: it needs as long to show its holders.
-            between = max(_STEPS_BETWEEN - _STEPS_TRACED, step // 2)
+            between = max(self._between - _STEPS_TRACED, step // 2)
             self._next, self._at_step = Rung.WINDOW, step + between
         elif rung is Rung.WINDOW:
             self._pace_ns = (began_ns - last_ns) / max(step - last_step, 1)
@@ -123,7 +131,7 @@ class Ladder:
         if explained < _ENOUGH_EXPLAINED and self._native_windows < _NATIVE_WINDOWS:
             self._next, self._at_step = Rung.NATIVE, step + 1
             return
-        distance = max(2 * (step - self._first_step), _STEPS_BETWEEN)
+        distance = max(2 * (step - self._first_step), self._between)
         self._next, self._at_step = Rung.WINDOW, self._first_step + distance - _STEPS_TRACED
 
     def _slowed_ns(self, began_ns: int, last_ns: int, steps: int) -> int:

@@ -23,7 +23,6 @@ from leakscope.observe.weigh import weigh
 _ITEMS_WEIGHED = 6
 _MOST_VISITED = 4_000
 _GROWERS = 40
-_GROWERS_WITH_SITES = 12
 _MOST_BORN = 60_000
 _KINDS = 8
 _FEWEST_BORN_A_STEP = 0.3
@@ -64,7 +63,7 @@ class Weighed(NamedTuple):
 
 def leads_of_containers(growers: list[Grower]) -> list[Lead]:
     leads = []
-    for place, grower in enumerate(growers[:_GROWERS]):
+    for grower in growers[:_GROWERS]:
         items, keys = grower.newest(_ITEMS_WEIGHED), grower.newest_keys(_ITEMS_WEIGHED)
         leads.append(
             Lead(
@@ -76,7 +75,7 @@ def leads_of_containers(growers: list[Grower]) -> list[Lead]:
                 keys=keys,
                 slot_bytes=grower.slot_bytes,
                 bound=grower.bound,
-                sites=sites_of(items) if place < _GROWERS_WITH_SITES else (),
+                sites=sites_of(items),
             )
         )
     return leads

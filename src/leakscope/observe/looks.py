@@ -47,7 +47,7 @@ class Looks:
         self._reset()
 
     def _reset(self) -> None:
-        self._ladder = Ladder(self.budget)
+        self._ladder = Ladder(self.budget, is_clock=self._source == _CLOCK)
         self._first: dict[str, int] = {}
         self._last: dict[str, int] = {}
 

@@ -11,16 +11,20 @@ import gc
 import os
 import tracemalloc
 from collections import Counter
+from types import BuiltinFunctionType, CodeType, ModuleType
 from typing import Any
 
 from leakscope.model import Frame, SiteTally
+from leakscope.observe.anatomy import class_module, class_name, is_exactly, mro_of
 
 _FRAMES = 16
 """A module call is three frames per level: 16 reach through five levels of modules."""
 
 _OUR_FOLDER = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _MOST_SITES = 4
-_MOST_SEARCHED = 64
+_MOST_ITEMS = 4
+_MOST_SEARCHED = 48
+_DEAD_ENDS = (ModuleType, type, CodeType, BuiltinFunctionType)
 
 
 class SiteWindow:
@@ -48,42 +52,38 @@ class SiteWindow:
 def sites_of(items: list[Any]) -> tuple[SiteTally, ...]:
     """Where the payloads of these items were made, the most frequent place first."""
     stacks: Counter[tuple[Frame, ...]] = Counter()
-    for item in items:
-        stack = _site_of_payload(item)
+    kinds: dict[int, bool] = {}
+    for item in items[-_MOST_ITEMS:]:
+        stack = _site_of_payload(item, kinds)
         if stack:
             stacks[stack] += 1
     return tuple(SiteTally(stack, count) for stack, count in stacks.most_common(_MOST_SITES))
 
 
-def _site_of_payload(item: Any) -> tuple[Frame, ...]:
+def _site_of_payload(item: Any, kinds: dict[int, bool]) -> tuple[Frame, ...]:
     """The site of the first tensor or array the item leads to, or else of the item itself."""
+    own = _stack_of(item)
     seen = {id(item)}
     level = [item]
-    fallback: tuple[Frame, ...] = ()
-    while level and len(seen) < _MOST_SEARCHED:
+    while level:
         for one in level:
-            kind = type(one)
-            is_payload = _is_payload(kind)
-            if is_payload or not fallback:
-                stack = _stack_of(one)
-                if stack and is_payload:
-                    return stack
-                fallback = fallback or stack
-        below = gc.get_referents(*[one for one in level if not _is_dead_end(type(one))])
+            if _is_payload(type(one), kinds) and (stack := _stack_of(one)):
+                return stack
+        if len(seen) >= _MOST_SEARCHED:
+            break
+        below = gc.get_referents(*[one for one in level if not is_exactly(one, *_DEAD_ENDS)])
         level = [one for one in below if id(one) not in seen][: _MOST_SEARCHED - len(seen)]
         seen.update(map(id, level))
-    return fallback
+    return own
 
 
-def _is_payload(kind: type) -> bool:
-    return any(
-        base.__name__ in ("Tensor", "ndarray") and base.__module__ in ("torch", "numpy")
-        for base in type.__dict__["__mro__"].__get__(kind)
-    )
-
-
-def _is_dead_end(kind: type) -> bool:
-    return kind.__name__ in ("module", "type", "code", "builtin_function_or_method")
+def _is_payload(kind: type, kinds: dict[int, bool]) -> bool:
+    """By id: the hash of a class is the business of its metaclass."""
+    known = kinds.get(id(kind))
+    if known is None:
+        bases = [(class_name(base), class_module(base)) for base in mro_of(kind)]
+        known = kinds[id(kind)] = ("Tensor", "torch") in bases or ("ndarray", "numpy") in bases
+    return known
 
 
 def _stack_of(one: Any) -> tuple[Frame, ...]:

@@ -14,11 +14,11 @@ _READINGS_A_FLOOR = 6
 class Trend:
     """Floors of one counter."""
 
-    def __init__(self, enough: int) -> None:
+    def __init__(self, enough: int, readings_a_floor: int = _READINGS_A_FLOOR) -> None:
         self.enough = enough
         """A rise below this is not worth a look."""
         self._floors: list[int] = []
-        self._block = _READINGS_A_FLOOR
+        self._block = readings_a_floor
         self._readings = 0
         self._floor = 0
 

@@ -242,8 +242,10 @@ def peak(highest: Peak) -> str:
 def cost(report: Report) -> str:
     """What watching cost the run."""
     spent = report.cost
+    pause = spent.longest_pause_seconds
+    looks = f" (longest look {text.duration(pause)})" if pause else ""
     return (
-        f"{text.percent(spent.agent_share)} of the run's time, "
+        f"{text.percent(spent.agent_share)} of the run's time{looks}, "
         f"{text.duration(spent.supervisor_cpu_seconds)} of CPU beside it, "
         f"{text.size(spent.recording_bytes)} of disk"
     )

@@ -112,9 +112,14 @@ def blind_spots_of(recording: Recording) -> tuple[Gap, ...]:
 
 
 def cost_of(recording: Recording) -> Cost:
-    spent_s = sum(recording.spent_ns.values()) / 1e9
+    looks = [mark for mark in recording.marks if mark.what in ("look", "look done")]
+    spent_on_looks = {
+        mark.process: max(mark.values.get("spent_ns", 0), 0) for mark in looks
+    }  # the last of each process has the sum
+    spent_s = (sum(recording.spent_ns.values()) + sum(spent_on_looks.values())) / 1e9
     seconds = seconds_of(recording)
     return Cost(
+        longest_pause_seconds=max((mark.duration_ns for mark in looks), default=0) / 1e9,
         agent_seconds=spent_s,
         agent_share=spent_s / seconds if seconds else 0.0,
         supervisor_cpu_seconds=_supervisor_seconds(recording),

@@ -120,8 +120,8 @@ def _saves(run: RunSeries) -> str | None:
 
 def _garbage(run: RunSeries, overall: Overall) -> str | None:
     lead = next((one for one in overall.growing() if one.process == _lead(run)), None)
-    if lead is None:
-        return None
+    if lead is None or lead.verdict.outcome is Outcome.LEAK:
+        return None  # a holder was found: it is not garbage, or it is and has been named
     collections = [
         m
         for m in run.recording.marks
