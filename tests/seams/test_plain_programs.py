@@ -213,3 +213,16 @@ def test_program_with_threads_ends_cleanly(seconds: str, tmp_path: Path) -> None
     """Breaks when the end of a program meets the agent's start, or a tick, and goes wrong."""
     ran = _watch(tmp_path, _THREADS, seconds)
     assert ran.seen == (0, "end\n", "")
+
+
+@pytest.mark.parametrize("seconds", ["0.12", "0.17", "0.2", "0.3"])
+def test_interrupt_while_the_agent_is_loaded(seconds: str, tmp_path: Path) -> None:
+    """Breaks when a program that Ctrl-C ended exits with 1 because we loaded code meanwhile."""
+    source = (
+        "import signal, sys, time\nsignal.setitimer(signal.ITIMER_REAL, float(sys.argv[1]))\n"
+        "signal.signal(signal.SIGALRM, signal.default_int_handler)\ntime.sleep(30)\n"
+    )
+    script = tmp_path / "program.py"
+    script.write_text(source)
+    plain = run_plain([script, seconds], tmp_path)
+    assert run_watched([script, seconds], tmp_path).seen == plain.seen

@@ -7,10 +7,12 @@ Python object as well, but it changes what torch does (docs/decisions/0008).
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import os
 import tracemalloc
 from collections import Counter
+from functools import cache
 from types import BuiltinFunctionType, CodeType, ModuleType
 from typing import Any
 
@@ -23,6 +25,9 @@ _FRAMES = 16
 _OUR_FOLDER = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _MOST_SITES = 4
 _MOST_ITEMS = 4
+_BEFORE_THE_OBJECT = (32, 16)
+"""Where the memory of an object begins: before the collector's header and, for an instance, the
+pointer to its attributes."""
 _MOST_SEARCHED = 48
 _DEAD_ENDS = (ModuleType, type, CodeType, BuiltinFunctionType)
 
@@ -89,11 +94,31 @@ def _is_payload(kind: type, kinds: dict[int, bool]) -> bool:
 def _stack_of(one: Any) -> tuple[Frame, ...]:
     """Innermost frame first, without ours."""
     traceback = tracemalloc.get_object_traceback(one)
-    if traceback is None:
-        return ()
-    frames = [
-        Frame(frame.filename, frame.lineno)
-        for frame in reversed(traceback)
-        if not frame.filename.startswith(_OUR_FOLDER)
-    ]
-    return tuple(frames)
+    if traceback is not None:
+        frames = [(frame.filename, frame.lineno) for frame in reversed(traceback)]
+    else:
+        frames = _look_up(id(one))
+    return tuple(Frame(file, line) for file, line in frames if not file.startswith(_OUR_FOLDER))
+
+
+def _look_up(address: int) -> list[tuple[str, int]]:
+    """By address. On 3.11 `get_object_traceback` looks in the wrong place for an object of a class
+    (16 bytes too high: it forgets the pointer to the attributes in front), tensors among them."""
+    get = _getter()
+    if get is not None:
+        for before in _BEFORE_THE_OBJECT:
+            if frames := get(0, address - before):
+                return list(frames)
+    return []
+
+
+@cache
+def _getter() -> Any:
+    """What tracemalloc itself asks with: a look into its table, which reads no object."""
+    try:
+        get = ctypes.pythonapi._PyTraceMalloc_GetTraceback
+    except AttributeError:
+        return None
+    get.restype = ctypes.py_object
+    get.argtypes = [ctypes.c_uint, ctypes.c_size_t]
+    return get

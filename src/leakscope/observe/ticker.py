@@ -14,6 +14,7 @@ import signal
 import sys
 from _thread import LockType, allocate_lock, get_ident, get_native_id, start_new_thread
 from collections.abc import Callable
+from contextlib import suppress
 from time import monotonic, sleep
 from types import FrameType
 from typing import Any
@@ -53,6 +54,8 @@ class Ticker:
         self._done: LockType = allocate_lock()
         self._task = 0
         self._due_s = 0.0
+        self._loaded_s = -_PATIENCE_S
+        """When a tick last imported something."""
         self._is_over = False
         """`on_tick` has answered False."""
         self._is_cut_short = False
@@ -88,6 +91,8 @@ class Ticker:
         if self._wake is not None and get_native_id() != self._task:
             self._wake.release()
             self._done.acquire(True, _PATIENCE_S)
+        if monotonic() - self._loaded_s < _PATIENCE_S:
+            keep_interrupt()
         self._forget()
 
     def _forget(self) -> None:
@@ -102,7 +107,11 @@ class Ticker:
             self._due_s = monotonic() + after_s
             # True: somebody wants the thread to end.
             while not wake.acquire(True, max(self._due_s - monotonic(), 0.0)):
-                if not _without_collections(self._on_tick):
+                modules = len(sys.modules)
+                is_wanted = _without_collections(self._on_tick)
+                if len(sys.modules) != modules:
+                    self._loaded_s = monotonic()
+                if not is_wanted:
                     self._is_over = True
                     break
                 self._due_s = monotonic() + self._pause_s
@@ -254,6 +263,13 @@ def _add_pending_call() -> Any:
     function = ctypes.pythonapi["Py_AddPendingCall"]
     function.argtypes = (_PendingCall, ctypes.c_void_p)
     return function
+
+
+def keep_interrupt() -> None:
+    """At exit, after code was loaded in our thread: see `_keep_interrupt` of the bootstrap."""
+    if getattr(sys, "last_type", None) is KeyboardInterrupt and not hasattr(sys, "ps1"):
+        with suppress(KeyboardInterrupt):
+            exec("raise KeyboardInterrupt")
 
 
 def import_threading(main_thread: int) -> None:

@@ -22,7 +22,7 @@ _WAIT_S = 0.15
 """A process that lives longer, and has not begun to import torch, is followed by the clock. Loading
 the agent takes 25 ms of CPU beside numpy and 50 ms alone; what is over sooner never pays it."""
 
-_PATIENCE_S = 0.5
+_PATIENCE_S = 1.0
 
 
 def _append(directory, process, line):
@@ -103,6 +103,17 @@ def _quietly(action, directory):
             pass
 
 
+def _keep_interrupt():
+    """At exit. Python notes that Ctrl-C ended the program, and dies of the signal in the end, but
+    whoever runs a string of code afterwards, as the import of a named tuple does, wipes it out.
+    Running a string that ends the same way notes it again."""
+    if getattr(sys, "last_type", None) is KeyboardInterrupt and not hasattr(sys, "ps1"):
+        try:
+            exec("raise KeyboardInterrupt")
+        except KeyboardInterrupt:
+            pass
+
+
 class _Waiter:
     """Starts the agent in a program that has not imported torch soon after its start.
 
@@ -119,6 +130,7 @@ class _Waiter:
         self._directory = directory
         self._main_thread = _thread.get_ident()
         self._due_s = time.monotonic() + _WAIT_S
+        self._loaded_s = None
         self._wake = None
         self._task = 0
         self.is_needed = True
@@ -155,7 +167,9 @@ class _Waiter:
     def end(self, *_):
         """At exit: what is imported from here on must not bring it back."""
         self.is_needed = False
-        self.stop()
+        is_soon = self._loaded_s is not None and time.monotonic() - self._loaded_s < _PATIENCE_S
+        if self.stop() and is_soon:
+            _keep_interrupt()
 
     def leave_for_fork(self, *_):
         """And waits until the kernel does not count it any more, or Python 3.12 and newer warn."""
@@ -194,6 +208,7 @@ class _Waiter:
             wait_s = max(self._due_s - time.monotonic(), 0.0)
             if not wake.acquire(True, wait_s) and self.is_needed:
                 self.is_needed = False
+                self._loaded_s = time.monotonic()
                 _quietly(self._start_by_clock, self._directory)
         finally:
             done.release()
