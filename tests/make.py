@@ -183,13 +183,20 @@ class Maker:
         return self
 
     def looked(
-        self, first: int, last: int, shape: Shape, *, pid: int = 1, blocks: float = 1000
+        self,
+        first: int,
+        last: int,
+        shape: Shape,
+        *,
+        pid: int = 1,
+        blocks: float = 1000,
+        source: str = "optimizer",
     ) -> Maker:
         """Two closer looks, with what the counters said at each."""
         for step in (first, last):
-            self.mark(
-                "look", step, pid=pid, in_use_bytes=int(shape(step)), blocks_count=int(blocks)
-            )
+            moment = msgspec.structs.replace(self.at(step), step=step)
+            values = {"in_use_bytes": int(shape(step)), "blocks_count": int(blocks)}
+            self._writer(pid).append(Mark(moment, _name(pid), "look", values=values, source=source))
         return self
 
     def holds(

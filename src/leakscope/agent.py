@@ -164,13 +164,21 @@ class Agent:
             self._rank = max(rank, self._rank)
             pulse = self.pulse
             if source != pulse.source:
-                pulse.flush()
-                pulse.source = source
+                self._follow(source)
             step = self.counters[source].count
             pulse.take(monotonic_ns(), step, self._collections)
             self._look(source, step)
         finally:
             self._busy.release()
+
+    def _follow(self, source: str) -> None:
+        """The rows are of another source from here on."""
+        pulse = self.pulse
+        pulse.flush()
+        if pulse.source == "tick":
+            # Rows are dense at first, and that is to be at the first steps, not the first ticks.
+            pulse._started_ns = 0
+        pulse.source = source
 
     def _may_take_row(self) -> bool:
         """False while another thread of the program takes one. The clock's is waited for: it only
@@ -195,11 +203,14 @@ class Agent:
         counter.left = 1 - (monotonic_ns() - self._began_ns) // _TICK_NS
         # Most of what a row takes here is waiting for the interpreter lock, up to 5 ms at a time;
         # taken for its price it would keep the rows of real steps away for seconds.
-        row_ns, spent_ns, began_ns = pulse._row_ns, pulse.spent_ns, thread_time_ns()
+        pace = pulse._row_ns, pulse._row_pause, pulse._heap_pause, pulse._blocks_pause
+        spent_ns, began_ns = pulse.spent_ns, thread_time_ns()
         self._is_ticking = True
         self._on_tick("tick")
         self._is_ticking = False
-        pulse._row_ns = row_ns
+        if self._ticker is not None:
+            self._ticker.is_urgent = pulse.is_disturbed
+        pulse._row_ns, pulse._row_pause, pulse._heap_pause, pulse._blocks_pause = pace
         pulse.spent_ns = min(pulse.spent_ns, spent_ns + thread_time_ns() - began_ns)
         pulse.next_row_ns = min(pulse.next_row_ns, monotonic_ns())
         return True
@@ -221,8 +232,7 @@ class Agent:
         is_first = not self.counters["optimizer"].count
         if is_first and self.steps_from in ("auto", "optimizer") and self._may_take_row():
             try:
-                self.pulse.flush()
-                self.pulse.source = "optimizer"
+                self._follow("optimizer")
                 self.pulse.take(monotonic_ns(), 0, self._collections)
             finally:
                 self._busy.release()

@@ -123,6 +123,8 @@ class Mark(_Written, frozen=True, tag="mark"):
     duration_ns: int = 0
     values: dict[str, int] = {}
     text: str | None = None
+    source: str = ""
+    """Whose steps the moment's number counts, where that matters."""
 
 
 class Tally(_Written, frozen=True):

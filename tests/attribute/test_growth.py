@@ -93,7 +93,7 @@ def test_the_same_leak_in_two_workers_is_one_finding(tmp_path: Path) -> None:
     for number in (2, 3):
         maker.process(number, kind="worker", parent=1, name=f"worker {number - 2}")
         maker.steps(200, pid=number, source="fetch", in_use=line(30 * KIB), blocks=flat(1000))
-        maker.looked(20, 60, line(30 * KIB), pid=number).source(PROGRAM, pid=number)
+        maker.looked(20, 60, line(30 * KIB), pid=number, source="fetch").source(PROGRAM, pid=number)
         maker.holds("kept", 1.0, 29 * KIB, pid=number)
     report = analyse(maker.done())
     (finding,) = report.findings

@@ -111,6 +111,16 @@ def test_pauses_stretch_to_the_slowest() -> None:
     assert counted.ticker._pause_s == 0.002
 
 
+def test_urgent_ticks_do_not_wait_for_the_pace() -> None:
+    """Breaks when a window that is open stays open until the slow clock ticks again."""
+    counted = Counted()
+    counted.ticker = Ticker(counted.tick, first_s=1000.0, slowest_s=1000.0)
+    counted.ticker.is_urgent = True
+    counted.ticker.start()
+    counted.wait(3)
+    counted.ticker.stop()
+
+
 def test_foreign_threads_are_left_alone(counted: Counted, monkeypatch: pytest.MonkeyPatch) -> None:
     """Breaks when the clock runs as a greenlet of the program's own loop."""
     monkeypatch.setitem(sys.modules, "gevent", os)

@@ -9,14 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
+from statistics import median
 from typing import NamedTuple
 
+from leakscope.attribute.create_graph import find_create_graph
 from leakscope.attribute.fingerprint import fingerprint
 from leakscope.attribute.guard import has_capacity_guard
 from leakscope.attribute.keeper import find_keepers
 from leakscope.attribute.places import site_of
-from leakscope.model import Holding, Link, Mark, Site, SiteTally, Window
-from leakscope.record.reader import Recording
+from leakscope.model import Holding, Link, Site, SiteTally, Window
+from leakscope.record.reader import Columns, Recording
 
 _BLOCK_BYTES = 71.0
 """Of a small Python object; see judge/account.py."""
@@ -67,8 +69,8 @@ def explain_growth(
     sources = sources_for(recording, process)
     if is_copy_on_write:
         return _explain_copies(recording, process, sources)
-    measured = _measured_per_step(recording, process)
     latest = _latest(recording.holdings, process)
+    measured = _measured_per_step(recording, process, _looked_at(recording, process))
     found = []
     for holding in latest:
         rate = _count_per_step(holding) * holding.bytes_each
@@ -84,6 +86,12 @@ def explain_growth(
     found = [suspect for suspect in found if suspect.share >= _SMALLEST_SHARE]
     found.sort(key=lambda suspect: -suspect.share)
     return Explained(process, tuple(found))
+
+
+def _looked_at(recording: Recording, process: str) -> str:
+    """The source of steps at whose rows the last look was taken."""
+    looks = [mark for mark in recording.marks if mark.what == "look" and mark.process == process]
+    return looks[-1].source if looks else ""
 
 
 def _native_suspects(
@@ -185,22 +193,29 @@ def _latest(holdings: Sequence[Holding], process: str) -> list[Holding]:
     return [holding for holding in ours if holding.counts[-1][0] == last]
 
 
-def _measured_per_step(recording: Recording, process: str) -> float:
-    """Growth per step of what is alive, by the counters, from the first look on."""
-    looks = [mark for mark in recording.marks if mark.what == "look" and mark.process == process]
-    if len(looks) < 2:
-        return 0.0
-    first, last = looks[0], looks[-1]
-    steps = (last.at.step or 0) - (first.at.step or 0)
-    return max(_live(last) - _live(first), 0.0) / steps if steps > 0 else 0.0
+def _measured_per_step(recording: Recording, process: str, source: str) -> float:
+    """Growth per step of what is alive, by the rows of the source that was looked at."""
+    columns = recording.columns(process, source)
+    live = _slope(columns, "in_use_bytes")
+    if live is None:
+        # Resident memory has the small objects in it already.
+        return max(_slope(columns, "rss_bytes") or 0.0, 0.0)
+    blocks = _slope(columns, "blocks_count") or 0.0
+    return max(live, 0.0) + _BLOCK_BYTES * max(blocks, 0.0)
 
 
-def _live(mark: Mark) -> float:
-    values = mark.values
-    live = values.get("in_use_bytes", values.get("rss_bytes", 0))
-    if "in_use_bytes" not in values:
-        return float(live)  # resident memory has the small objects in it already
-    return live + _BLOCK_BYTES * values.get("blocks_count", 0)
+def _slope(columns: Columns, name: str) -> float | None:
+    """The median slope between rows half a run apart: one-time rises do not matter to it."""
+    pairs = zip(columns.get("step", ()), columns.get(name, ()), strict=False)
+    points = [(step, value) for step, value in pairs if step is not None and value is not None]
+    points = points[len(points) // 8 :]
+    half = len(points) // 2
+    slopes = [
+        (later - earlier) / (step - before)
+        for (before, earlier), (step, later) in zip(points, points[half:], strict=False)
+        if step > before
+    ]
+    return median(slopes) if slopes else None
 
 
 def _count_per_step(holding: Holding) -> float:
@@ -210,23 +225,27 @@ def _count_per_step(holding: Holding) -> float:
 
 def _suspect(holding: Holding, share: float, sources: Mapping[str, str]) -> Suspect:
     named = _named_link(holding)
-    keepers = (
-        find_keepers(sources, named, grows=_how(holding, named), sites=holding.sites)
-        if named is not None
-        else ()
-    )
     guard = has_capacity_guard(sources, named) if named is not None else None
     return Suspect(
         holding=holding,
         share=share,
         count_per_step=_count_per_step(holding),
         site=site_of(holding.sites, sources),
-        keeper=keepers[0] if keepers else None,
+        keeper=_keeper(holding, named, sources),
         named=named,
         fingerprint=fingerprint(holding.path, holding.grows_at, holding.kind),
         is_bounded=holding.bound or (f"it is cut back at {guard.line}" if guard else ""),
         looks=sum(after > before for (_, before), (_, after) in pairwise(holding.counts)),
     )
+
+
+def _keeper(holding: Holding, named: Link | None, sources: Mapping[str, str]) -> Site | None:
+    if holding.kind == "gradient cycle":
+        return find_create_graph(sources)
+    if named is None:
+        return None
+    keepers = find_keepers(sources, named, grows=_how(holding, named), sites=holding.sites)
+    return keepers[0] if keepers else None
 
 
 def _named_link(holding: Holding) -> Link | None:

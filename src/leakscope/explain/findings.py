@@ -105,6 +105,11 @@ def _says(suspect: Suspect, pattern: Pattern) -> str:
                 f"{rate} more objects per step wait for the garbage collector in cycles through "
                 f"{what}, {each} each"
             )
+        case "gradient cycle":
+            return (
+                f"{rate} more parameters per step are kept alive by their own gradients, whose "
+                f"graph leads back to them, {each} each"
+            )
         case "shared-pages":
             return (
                 f"{what} holds {holding.counts[-1][1]:,} Python objects that the workers read: "

@@ -28,6 +28,12 @@ GRAPH_GROWS = Pattern(
     "add up `.detach()`ed values (or `.item()`), and detach a state that is carried to the next "
     "step",
 )
+GRADIENT_CYCLE = Pattern(
+    "LS105",
+    "create-graph-cycle",
+    "use torch.autograd.grad(…, create_graph=True), which puts no graph into `.grad`, or set the "
+    "gradients to None before the model is dropped",
+)
 COPY_ON_WRITE = Pattern(
     "LS201",
     "python-objects-in-forked-dataset",
@@ -85,6 +91,8 @@ def pattern_of(suspect: Suspect) -> Pattern:
         return GRAPH_GROWS
     if holding.kind == "cycle":
         return CYCLE
+    if holding.kind == "gradient cycle":
+        return GRADIENT_CYCLE
     if holding.kind == "shared-pages":
         return COPY_ON_WRITE
     if holding.kind == "native":

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any, NamedTuple
 
-from leakscope.observe.autograd import count_nodes
+from leakscope.observe.autograd import count_nodes, reachable_nodes
 from leakscope.observe.containers import with_subclasses
 
 _MOST_TENSORS = 256
@@ -53,17 +53,32 @@ def find_growing_graphs(
 ) -> tuple[list[GrowingGraph], GraphSizes]:
     """Tensors whose graph grew by some nodes with each step, the largest first; and all sizes."""
     fewest = max(_FEWEST_NODES, _FEWEST_NODES_A_STEP * steps)
-    graphs = list(_graphs_among(objects))
+    largest: dict[Looks, tuple[int, Any]] = {}
+    for looks, count, tensor in _graphs_among(objects):
+        # Earlier states live on in the graph and look the same; the last one has them all.
+        if count > largest.get(looks, (0, None))[0]:
+            largest[looks] = (count, tensor)
     growing = [
         GrowingGraph(tensor, before.nodes[looks], count)
-        for looks, count, tensor in graphs
+        for looks, (count, tensor) in largest.items()
         if looks in before.nodes and count - before.nodes[looks] >= fewest
     ]
-    growing.sort(key=lambda one: -one.now)
-    now: dict[Looks, int] = {}
-    for looks, count, _ in graphs:
-        now[looks] = max(count, now.get(looks, 0))
-    return growing[:_MOST_GROWING], GraphSizes(now)
+    # The state that is carried on lies at the bottom of the loss's graph: the smaller is the cause.
+    growing.sort(key=lambda one: one.now)
+    sizes = GraphSizes({looks: count for looks, (count, _) in largest.items()})
+    return _without_those_above(growing), sizes
+
+
+def _without_those_above(growing: list[GrowingGraph]) -> list[GrowingGraph]:
+    """Of graphs that contain each other, the innermost. Smallest first."""
+    kept: list[GrowingGraph] = []
+    for one in growing:
+        if len(kept) == _MOST_GROWING:
+            break
+        nodes = reachable_nodes([one.tensor.grad_fn], _MOST_NODES) if kept else set()
+        if not any(other.tensor.grad_fn in nodes for other in kept):
+            kept.append(one)
+    return kept
 
 
 def _graphs_among(objects: list[Any]) -> Iterator[tuple[Looks, int, Any]]:

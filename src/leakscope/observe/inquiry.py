@@ -25,9 +25,11 @@ from leakscope.observe.containers import (
     note_lengths,
 )
 from leakscope.observe.cycles import links_of_cycle
+from leakscope.observe.gradient_cycles import links_of_gradient_cycle
 from leakscope.observe.graphs import GraphSizes, find_growing_graphs, note_graphs
 from leakscope.observe.holders import find_path
 from leakscope.observe.leads import (
+    GRADIENT_CYCLE,
     Lead,
     Weighed,
     leads_among,
@@ -41,6 +43,8 @@ from leakscope.observe.sites import SiteWindow
 from leakscope.observe.survivors import Survivors
 
 _CONTAINERS = ("list", "dict", "set", "deque", "OrderedDict", "defaultdict")
+_VAGUE_FOLLOWED = 2
+_VAGUE = ("cycle", "chain", GRADIENT_CYCLE)
 _SEARCH_NS = 600_000_000
 """All searches of one look together begin no pass over the heap after so long."""
 _MOST_GROWING = 200
@@ -85,7 +89,7 @@ class Inquiry:
             self._graphs = note_graphs(objects)
             del objects
 
-    def open_window(self, step: int) -> None:
+    def open_window(self, step: int, traced: int) -> None:
         """Note which containers have grown since the last look, and trace from here on."""
         assert self._lengths is not None
         before = self._lengths
@@ -97,7 +101,7 @@ class Inquiry:
             del groups
             self._growing = find_growing(self._lengths, before)[:_MOST_GROWING]
         self._since = before.step
-        self._survivors.begin(step)
+        self._survivors.begin(step, mark_after=max(traced // 2, 1))
         if self._survivors.why_not:
             self.gaps.append(Gap("survivors", self._survivors.why_not, self.process))
         self._window.open()
@@ -149,11 +153,9 @@ class Inquiry:
         self.explained = sum(one.grown_bytes for one in firm) / max(grown_bytes, 1.0)
         self._is_deep = self.explained < _EXPLAINED
         if self._is_deep:
-            vague = [
-                weighed(lead, growing, ours_to) for lead in leads if lead.kind in ("cycle", "chain")
-            ]
+            vague = [weighed(lead, growing, ours_to) for lead in leads if lead.kind in _VAGUE]
             vague.sort(key=lambda one: -one.grown_bytes)
-            firm = sorted([*firm, *vague[:1]], key=lambda one: -one.grown_bytes)
+            firm = sorted([*firm, *vague[:_VAGUE_FOLLOWED]], key=lambda one: -one.grown_bytes)
             del vague
         total = sum(one.grown_bytes for one in firm)
         ours = {id(leads), id(firm), *map(id, leads), *map(id, firm)}
@@ -165,7 +167,10 @@ class Inquiry:
                 break
             first = firm.pop(0)
             kin = take_kin(first, firm) if first.lead.kind == "container" else []
-            holding = self._holding(first, kin, step, _path_to(first.lead, ours, deadline_ns))
+            path = _path_to(first.lead, ours, deadline_ns)
+            if first.lead.kind == "chain" and not _can_pile_up(path):
+                continue
+            holding = self._holding(first, kin, step, path)
             key = tuple(f"{link.kind} {link.scope} {link.name}" for link in holding.path)
             families[key] = _together(families[key], holding) if key in families else holding
         return [self._with_history(key, holding) for key, holding in families.items()]
@@ -198,7 +203,7 @@ class Inquiry:
 
     def _with_history(self, key: tuple[str, ...], holding: Holding) -> Holding:
         """Add what earlier looks saw of the same holder; survivors are counted anew each time."""
-        if holding.kind in ("cycle", "chain"):
+        if holding.kind in _VAGUE:
             return holding
         history = self._history.setdefault(key, {})
         for step, count in holding.counts:
@@ -209,6 +214,8 @@ class Inquiry:
 def _path_to(lead: Lead, ours: set[int], deadline_ns: int) -> tuple[Link, ...]:
     if lead.kind == "cycle":
         return links_of_cycle(lead.it)
+    if lead.kind == GRADIENT_CYCLE:
+        return links_of_gradient_cycle(lead.it)
     path = find_path(lead.it, is_ours=lambda one: id(one) in ours, deadline_ns=deadline_ns).links
     return path or (Link("held by something that was not found", describe(lead.it)),)
 
@@ -222,6 +229,11 @@ def _grows_at(lead: Lead, path: tuple[Link, ...]) -> int:
         if link.kind == "item" and path[place - 1].type in _CONTAINERS:
             return place - 1
     return min(1, len(path) - 1)
+
+
+def _can_pile_up(path: tuple[Link, ...]) -> bool:
+    """A variable holds one thing at a time: what hangs on it directly is in use, not piled up."""
+    return len(path) > 1 and path[0].kind not in ("garbage", "native")
 
 
 def _together(one: Holding, other: Holding) -> Holding:

@@ -109,9 +109,7 @@ class Ladder:
             self._next, self._at_step = Rung.WINDOW, step + between
         elif rung is Rung.WINDOW:
             self._pace_ns = (began_ns - last_ns) / max(step - last_step, 1)
-            is_long = self._pace_ns > _LONG_STEP_NS
-            traced = _LONG_STEPS_TRACED if is_long else _STEPS_TRACED
-            self._next, self._at_step = Rung.SECOND, step + traced
+            self._next, self._at_step = Rung.SECOND, step + self.traced_steps
         elif rung is Rung.SECOND:
             self._looks += 1
             self._cost_ns = max(cost_ns, 1)
@@ -137,6 +135,11 @@ class Ladder:
     def _slowed_ns(self, began_ns: int, last_ns: int, steps: int) -> int:
         """What a window cost: its steps took so much longer than those before."""
         return max(int(began_ns - last_ns - self._pace_ns * steps), 0)
+
+    @property
+    def traced_steps(self) -> int:
+        """How long a window is to be."""
+        return _LONG_STEPS_TRACED if self._pace_ns > _LONG_STEP_NS else _STEPS_TRACED
 
     @property
     def _price(self) -> float:

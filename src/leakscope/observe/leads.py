@@ -12,9 +12,11 @@ from collections.abc import Mapping, Set
 from typing import Any, NamedTuple
 
 from leakscope.model import SiteTally
+from leakscope.observe.anatomy import is_kind
 from leakscope.observe.autograd import NODE_BYTES
 from leakscope.observe.containers import Grower
 from leakscope.observe.cycles import is_in_cycle
+from leakscope.observe.gradient_cycles import find_gradient_cycles
 from leakscope.observe.graphs import GrowingGraph
 from leakscope.observe.sites import sites_of
 from leakscope.observe.survivors import garbage_among, kinds_of, sample_of
@@ -27,6 +29,9 @@ _MOST_BORN = 60_000
 _KINDS = 8
 _FEWEST_BORN_A_STEP = 0.3
 _FEWEST_GARBAGE_A_STEP = 1.0
+
+
+GRADIENT_CYCLE = "gradient cycle"
 
 
 class Lead(NamedTuple):
@@ -102,6 +107,14 @@ def leads_among(born: list[Any], steps: int) -> list[Lead]:
     """What was born in so many steps and has outlived them: garbage in cycles, or kept."""
     if not born or len(born) > _MOST_BORN:
         return []
+    tied = find_gradient_cycles(born)
+    if len(tied) >= _FEWEST_GARBAGE_A_STEP * steps:
+        items = tied[:_ITEMS_WEIGHED]
+        return [
+            Lead(
+                GRADIENT_CYCLE, tied[0], 0, len(tied), items, [], sites=sites_of(items), steps=steps
+            )
+        ]
     garbage = garbage_among(born)
     if len(garbage) >= _FEWEST_GARBAGE_A_STEP * steps:
         return _leads_of_kinds("cycle", garbage, steps)
@@ -166,7 +179,7 @@ def take_kin(first: Weighed, others: list[Weighed]) -> list[Weighed]:
     ours = {id(others), *(id(other.lead) for other in others), id(first.lead)}
     siblings: set[int] = set()
     for parent in gc.get_referrers(first.lead.it):
-        if type(parent) in (list, dict) and id(parent) not in ours:
+        if is_kind(parent, list, dict) and id(parent) not in ours:
             siblings.update(map(id, gc.get_referents(parent)))
     kin = [one for one in others if one.lead.kind == "container" and id(one.lead.it) in siblings]
     others[:] = [one for one in others if not any(one is other for other in kin)]

@@ -43,6 +43,7 @@ class Looks:
         self._native: NativeWindow | None = None
         self._native_step = 0
         self._modules = 0
+        self._overhead_bytes = 0
         self._has_told_sources = False
         self._reset()
 
@@ -85,7 +86,7 @@ class Looks:
             if self._native is not None:
                 self._native.close()
             self._pulse.is_disturbed = False
-            self._pulse.own_bytes = 0
+            self._pulse.own_bytes = self._overhead_bytes
 
     def after_fork(self, process: str, writer: Writer) -> None:
         self._process, self._writer = process, writer
@@ -115,24 +116,27 @@ class Looks:
 
     def _climb(self, rung: Rung, step: int) -> None:
         began_ns, began_cpu_ns = monotonic_ns(), thread_time_ns()
+        before = self._pulse.counters()
         inquiry = self._inquire()
         if rung is Rung.FIRST:
-            self._first = self._last = self._mark_values()
+            self._first = self._last = before
             inquiry.first_look(step)
         elif rung is Rung.WINDOW:
-            self._last = self._mark_values()
-            inquiry.open_window(step)
+            self._last = before
+            inquiry.open_window(step, self._ladder.traced_steps)
         elif rung is Rung.SECOND:
             self._write(inquiry, step)
         elif rung is Rung.NATIVE:
-            self._last = self._mark_values()
+            self._last = before
             self._native_step = step
             self._open_native()
         else:
             self._close_native(step)
         is_native = self._native is not None and self._native.is_open
         self._pulse.is_disturbed = inquiry.is_tracing or is_native
-        self._pulse.own_bytes = inquiry.own_bytes
+        if rung is Rung.FIRST:
+            self._count_our_own(before, inquiry.own_bytes)
+        self._pulse.own_bytes = self._overhead_bytes + inquiry.own_bytes
         for gap in inquiry.gaps:
             self._writer.append(gap)
         inquiry.gaps.clear()
@@ -146,6 +150,7 @@ class Looks:
             explained=inquiry.explained,
         )
         self._mark(rung, ended_ns - began_ns)
+        self._modules = len(sys.modules)  # ours, memray's
         if rung in (Rung.WINDOW, Rung.NATIVE):
             self._pulse.next_row_ns = monotonic_ns() + _SOON_NS
 
@@ -156,7 +161,10 @@ class Looks:
         values["longest_ns"] = self.budget.longest_ns
         values["spent_ns"] = self.budget.spent_ns
         what = "look" if has_values else "look done"
-        self._writer.append(Mark(self._now(), self._process, what, duration_ns, values, rung.value))
+        moment = self._now()
+        self._writer.append(
+            Mark(moment, self._process, what, duration_ns, values, rung.value, self._source)
+        )
 
     def _open_native(self) -> None:
         if self._native is None:
@@ -202,8 +210,10 @@ class Looks:
         for file, text in program_files():
             self._writer.append(Source(self._process, storable(file), storable(text)))
 
-    def _mark_values(self) -> dict[str, int]:
-        values = self._pulse.counters()
-        if "in_use_bytes" in values:
-            values["in_use_bytes"] -= self._pulse.own_bytes
-        return values
+    def _count_our_own(self, before: dict[str, int], kept_bytes: int) -> None:
+        """What a first look leaves in the heap: modules (2 MB, with the table of all names that
+        may grow on their account) and what it has noted. Not the program's, so taken off."""
+        after = self._pulse.counters()
+        grown = after.get("in_use_bytes", 0) - before.get("in_use_bytes", 0)
+        self._overhead_bytes += max(grown - kept_bytes, 0)
+        self._pulse.own_blocks += max(after["blocks_count"] - before["blocks_count"], 0)

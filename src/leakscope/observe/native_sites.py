@@ -239,8 +239,10 @@ def stop_windows() -> None:
 def _signals_blocked() -> Iterator[None]:
     """memray's thread inherits the mask of this one. With an open mask it would take signals that
     the program blocks in all its own threads in order to wait for them."""
-    before = signal.pthread_sigmask(signal.SIG_SETMASK, signal.valid_signals())
+    # Asked first: the call that blocks may raise what a signal's handler raises, when it has.
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, ())
     try:
+        signal.pthread_sigmask(signal.SIG_SETMASK, signal.valid_signals())
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)

@@ -73,6 +73,7 @@ class Pulse:
         self.is_disturbed = False
         """True while a window of ours is open: the heap's counters would count it too."""
         self.own_bytes = 0
+        self.own_blocks = 0
         """What we ourselves keep in the heap between two looks."""
         self._writer = writer
         self._read_heap = read_heap
@@ -118,7 +119,7 @@ class Pulse:
         blocks_ns = 0
         if now_ns >= self._next_blocks_ns and is_calm:
             began = ended
-            self.blocks_count = columns[5][row] = sys.getallocatedblocks()
+            self.blocks_count = columns[5][row] = sys.getallocatedblocks() - self.own_blocks
             ended = monotonic_ns()
             blocks_ns = ended - began
             self._blocks_ns = smooth(self._blocks_ns, blocks_ns)
@@ -155,9 +156,11 @@ class Pulse:
 
     def counters(self) -> dict[str, int]:
         """The same counters once, outside the rows: at a collection, at a save."""
-        values = {"rss_bytes": self._read_rss_bytes(), "blocks_count": sys.getallocatedblocks()}
+        blocks = sys.getallocatedblocks() - self.own_blocks
+        values = {"rss_bytes": self._read_rss_bytes(), "blocks_count": blocks}
         if self._read_heap is not None:
-            values["in_use_bytes"], values["held_bytes"] = self._read_heap()
+            in_use, values["held_bytes"] = self._read_heap()
+            values["in_use_bytes"] = in_use - self.own_bytes if in_use >= 0 else in_use
         return {name: value for name, value in values.items() if value != _UNREAD}
 
     def after_fork(self, process: str, writer: Writer) -> None:
@@ -169,7 +172,7 @@ class Pulse:
         self._started_ns = 0
         self.spent_ns = 0
         self.is_disturbed = False
-        self.own_bytes = 0
+        self.own_bytes = self.own_blocks = 0
         self.next_row_ns = self._next_heap_ns = self._next_blocks_ns = 0
         self._row_pause = _ROW_FIRST_PAUSE
         self._heap_pause = _HEAP_FIRST_PAUSE

@@ -9,22 +9,31 @@ from __future__ import annotations
 
 import gc
 import sys
+import weakref
 from collections import Counter
 from typing import Any
 
-_STEPS_BEFORE_MARK = 2
 _FROZEN_BY_PYTHON = 10_000
 """Python 3.12 starts with 375 frozen objects; `gc.freeze()` in a training program hides 290,000."""
 
+_MOST_BORN = 20_000
+_weakref_offset: Any = type.__dict__["__weakrefoffset__"]
+
 
 class Survivors:
-    """A window: `begin` it, `mark` it some steps later, `end` it some steps after that, and get
-    what was born before the mark and has outlived the steps behind it."""
+    """`begin`, `mark` a step or two later, and `end` some steps after that: what was born before
+    the mark and has outlived the steps behind it.
+
+    Frozen is only what was there at the beginning, and only until the mark. From there on the
+    newborn are followed by weak references: addresses are used again at once, and tell nothing.
+    Lists, dicts and tuples cannot be followed so; what grows by them is found by their length.
+    """
 
     def __init__(self) -> None:
         self._is_open = False
         self._began = self._marked = 0
-        self._young: set[int] | None = None
+        self._until = 0
+        self._born: list[weakref.ref[Any]] = []
         self._elder: list[None] = []
         self._junior: list[None] = []
         """Two objects of our own, born before and after the freeze: they tell whether the program
@@ -36,9 +45,8 @@ class Survivors:
         """How many steps the survivors were born in."""
         return self._marked - self._began
 
-    def begin(self, step: int) -> None:
-        if self._is_open:
-            return
+    def begin(self, step: int, mark_after: int = 1) -> None:
+        self._born = []
         if gc.get_freeze_count() > _FROZEN_BY_PYTHON:
             # Somebody else uses the permanent generation; thawing ours would thaw theirs.
             self.why_not = "the program itself uses gc.freeze"
@@ -47,27 +55,31 @@ class Survivors:
         gc.freeze()
         self._junior = []
         self._is_open = True
-        self._began = step
-        self._young = None
+        self._began, self._until = step, step + mark_after
 
     def mark(self, step: int) -> None:
-        """Remember, by address, what has been born so far; again at each of the first steps."""
-        if self._is_open and self._began < step <= self._began + _STEPS_BEFORE_MARK:
-            self._young = set(map(id, gc.get_objects()))
+        """Once the newborn of enough steps are there: thaw, and follow them."""
+        if self._is_open and step >= self._until:
+            born = self._thaw()
             self._marked = step
+            self._born = [
+                weakref.ref(one) for one in born[:_MOST_BORN] if _weakref_offset.__get__(type(one))
+            ]
 
     def end(self) -> list[Any]:
-        """The survivors; none without a window and a mark in it, or if the program froze too."""
-        young = self._young
-        born = self.abandon()
-        return [one for one in born if id(one) in young] if young else []
+        """The survivors; none without a mark, or if the program froze or thawed meanwhile."""
+        self.abandon()
+        born, self._born = self._born, []
+        return [one for reference in born if (one := reference()) is not None]
 
-    def abandon(self) -> list[Any]:
-        """Thaw what we froze, and say what was born since; nothing if the program interfered."""
-        if not self._is_open:
-            return []
+    def abandon(self) -> None:
+        """Thaw what we froze."""
+        if self._is_open:
+            self._thaw()
+
+    def _thaw(self) -> list[Any]:
+        """What was born since; nothing if the program interfered."""
         self._is_open = False
-        self._young = None
         born = gc.get_objects()
         tracked = set(map(id, born))
         if id(self._elder) in tracked:

@@ -24,6 +24,10 @@ SLOWEST_S = 0.5
 _STRETCH = 1.1
 """Pauses: 0.3 s have nine ticks, a second has seventeen, from 6 s on it is two a second."""
 
+HURRY_S = 0.05
+"""While a window of ours is open: tracing makes the program slower, so it must not stay open for
+half a second."""
+
 CHILD_S = 0.15
 """A forked child may be over at once; it ticks if it lives on."""
 
@@ -54,6 +58,8 @@ class Ticker:
         self._done: LockType = allocate_lock()
         self._task = 0
         self._due_s = 0.0
+        self.is_urgent = False
+        """Set by `on_tick`: the next tick is to come soon, whatever the pace."""
         self._loaded_s = -_PATIENCE_S
         """When a tick last imported something."""
         self._is_over = False
@@ -74,9 +80,11 @@ class Ticker:
         wake.acquire()
         done.acquire()
         # The thread inherits the mask: with an open one it would take signals that the program
-        # blocks everywhere in order to wait for them.
-        mask = signal.pthread_sigmask(signal.SIG_SETMASK, signal.valid_signals())
+        # blocks everywhere in order to wait for them. Asked first: the call that blocks may raise
+        # what the handler of a signal raises, when it has blocked.
+        mask = signal.pthread_sigmask(signal.SIG_BLOCK, ())
         try:
+            signal.pthread_sigmask(signal.SIG_SETMASK, signal.valid_signals())
             start_new_thread(self._run, (wake, done, after_s))
         except RuntimeError:  # a limit on threads, or the interpreter is on its way out
             return False
@@ -114,7 +122,8 @@ class Ticker:
                 if not is_wanted:
                     self._is_over = True
                     break
-                self._due_s = monotonic() + self._pause_s
+                pause_s = min(self._pause_s, HURRY_S) if self.is_urgent else self._pause_s
+                self._due_s = monotonic() + pause_s
                 self._pause_s = min(self._pause_s * _STRETCH, self._slowest_s)
         finally:
             done.release()

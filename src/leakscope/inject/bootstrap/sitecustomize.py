@@ -144,8 +144,10 @@ class _Waiter:
         wake.acquire()
         done.acquire()
         self._wake, self._done = wake, done
-        mask = signals.pthread_sigmask(signals.SIG_SETMASK, signals.valid_signals())
+        # Asked first: the call that blocks may raise what a signal's handler raises, when it has.
+        mask = signals.pthread_sigmask(signals.SIG_BLOCK, ())
         try:
+            signals.pthread_sigmask(signals.SIG_SETMASK, signals.valid_signals())
             self._threads.start_new_thread(self._wait, (wake, done))
         except RuntimeError:
             self._wake = None  # a limit on threads: the supervisor still watches
