@@ -13,9 +13,9 @@ from leakscope.observe.containers import (
     Lengths,
     find_again,
     find_growing,
-    group_containers,
     note_lengths,
 )
+from leakscope.observe.heap import Heap
 
 
 class Hostile(list[int]):
@@ -27,13 +27,9 @@ class Hostile(list[int]):
     __len__ = __iter__ = __eq__ = __bool__ = __getitem__ = __hash__ = __repr__ = _refuse  # type: ignore[assignment]
 
 
-def lengths(objects: list[Any], step: int, *, deep: bool = False) -> Lengths:
-    return note_lengths(group_containers(objects, is_deep=deep), step, is_deep=deep)
-
-
-def growers(objects: list[Any], before: Lengths, step: int) -> list[Grower]:
-    now = lengths(objects, step, deep=before.is_deep)
-    return find_again(find_growing(now, before), objects, is_deep=before.is_deep)
+def growers(before: Lengths, step: int, *, deep: bool = False) -> list[Grower]:
+    heap = Heap(is_deep=deep)
+    return find_again(find_growing(note_lengths(heap, step), before), heap)
 
 
 MAKERS: dict[str, Any] = {
@@ -59,10 +55,10 @@ def add(container: Any, number: int) -> None:
 @pytest.mark.parametrize("kind", MAKERS)
 def test_a_container_that_grew_is_found(kind: str) -> None:
     it = MAKERS[kind]()
-    before = lengths(gc.get_objects(), step=10)
+    before = note_lengths(Heap(), step=10)
     for number in range(1, 21):
         add(it, number)
-    everything = growers(gc.get_objects(), before, step=30)
+    everything = growers(before, step=30)
     (found,) = [grower for grower in everything if grower.it is it]
     assert (found.before, found.now) == (1, 21)
     assert len(found.newest(4)) == 4
@@ -70,35 +66,39 @@ def test_a_container_that_grew_is_found(kind: str) -> None:
 
 def test_the_newest_are_what_was_added_last() -> None:
     it: list[object] = [object() for _ in range(5)]
-    before = lengths([it], step=0)
+    before = note_lengths(Heap(), step=0)
     it.extend(object() for _ in range(10))
-    (found,) = growers([it], before, step=10)
+    (found,) = [grower for grower in growers(before, step=10) if grower.it is it]
     assert found.newest(3) == it[-3:]
 
 
 def test_no_method_of_the_program_runs() -> None:
     it = Hostile()
-    before = lengths([it], step=0)
+    before = note_lengths(Heap(), step=0)
     for number in range(10):
         list.append(it, number)
-    (found,) = growers([it], before, step=10)
+    (found,) = [grower for grower in growers(before, step=10) if grower.it is it]
     assert (found.before, found.now, found.newest(2)) == (0, 10, [8, 9])
 
 
-def test_a_dict_of_atoms_is_found_by_a_deep_look_only() -> None:
-    """The collector does not track it; its owner leads there."""
-    owner = [{f"key {number}": float(number) for number in range(3)}]
-    assert not gc.is_tracked(owner[0])
-    shallow, deep = (lengths([owner], step=0, deep=deep) for deep in (False, True))
+class Owner:
+    def __init__(self) -> None:
+        self.scores = {f"key {number}": float(number) for number in range(3)}
+
+
+@pytest.mark.parametrize("deep", [False, True])
+def test_a_dict_of_atoms_is_found_through_its_owner(deep: bool) -> None:
+    """The collector does not track it."""
+    owner = Owner()
+    assert not gc.is_tracked(owner.scores)
+    before = note_lengths(Heap(is_deep=deep), step=0)
     for number in range(100, 200):
-        owner[0][f"key {number}"] = float(number)
-    assert growers([owner], shallow, step=100) == []
-    (found,) = growers([owner], deep, step=100)
-    assert found.it is owner[0]
+        owner.scores[f"key {number}"] = float(number)
+    assert any(grower.it is owner.scores for grower in growers(before, step=100, deep=deep))
 
 
 def test_what_grew_less_than_once_in_twenty_steps_is_not_told() -> None:
     it: list[object] = []
-    before = lengths([it], step=0)
+    before = note_lengths(Heap(), step=0)
     it.extend(object() for _ in range(4))
-    assert growers([it], before, step=1000) == []
+    assert not any(grower.it is it for grower in growers(before, step=1000))

@@ -115,6 +115,10 @@ def _says(suspect: Suspect, pattern: Pattern) -> str:
                 f"{what} holds {holding.counts[-1][1]:,} Python objects that the workers read: "
                 "each read copies the page it lies on"
             )
+        case "array":
+            size = text.size(holding.counts[-1][1])
+            rate = text.size(suspect.count_per_step)
+            return f"{what} becomes {rate} larger with each step, and is {size} now"
         case "native":
             return f"native memory made here is never freed: {rate} blocks per step, {each} each"
     keeps = f"{what} keeps {rate} more {holding.item} per step, {each} each"
@@ -138,7 +142,9 @@ def _trace(suspect: Suspect) -> tuple[TraceLine, ...]:
     lines = []
     for place, link in enumerate(holding.path):
         note = ""
-        if place == holding.grows_at:
+        if place == holding.grows_at and holding.kind == "array":
+            note = f"+{text.size(suspect.count_per_step)} per step"
+        elif place == holding.grows_at:
             last = holding.counts[-1][1]
             note = f"{last:,} now, {suspect.count_per_step:+,.3g} per step"
         elif link.file and link.line and link.kind == "local":

@@ -52,6 +52,12 @@ UNBOUNDED = Pattern(
     "remove entries that are done with, bound the container (`deque(maxlen=…)`, an LRU), or write "
     "them out instead of keeping them",
 )
+ARRAY_GROWS = Pattern(
+    "LS503",
+    "array-grows",
+    "keep the last rows only, or a buffer of fixed size that is filled round and round; appending "
+    "by concatenation also copies everything each time",
+)
 CACHED = Pattern(
     "LS502",
     "lru-cache-keeps-arguments",
@@ -97,6 +103,8 @@ def pattern_of(suspect: Suspect) -> Pattern:
         return COPY_ON_WRITE
     if holding.kind == "native":
         return NATIVE
+    if holding.kind == "array":
+        return ARRAY_GROWS
     above = holding.path[: holding.grows_at + 1]
     below = holding.path[holding.grows_at + 1 :]
     if any(link.kind == "cache" for link in above):

@@ -6,14 +6,13 @@ methods of the built-in type, so that no method of a program's own class runs.
 
 from __future__ import annotations
 
-import gc
 from array import array
 from collections import deque
 from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Any, NamedTuple
 
-from leakscope.observe.own_things import held_by_the_program, own_classes
+from leakscope.observe.heap import Heap
 
 _LENGTHS: dict[type, Callable[[Any], int]] = {
     list: list.__len__,
@@ -28,8 +27,6 @@ eighth, a dict holds 24 bytes and a share of the index per entry and doubles at 
 
 _MAXLEN: Any = deque.__dict__["maxlen"]
 
-Groups = list[tuple[type, list[Any]]]
-
 _FEWEST = 2
 _FEWEST_A_STEP = 0.05
 
@@ -40,7 +37,8 @@ class Lengths(NamedTuple):
     step: int
     ids: array[int]
     lengths: array[int]
-    is_deep: bool = False
+    tracked: int = 0
+    """The first so many are tracked by the collector; the others are hidden from it."""
 
     @property
     def own_bytes(self) -> int:
@@ -52,6 +50,8 @@ class Growing(NamedTuple):
 
     id: int
     before: int
+    is_hidden: bool = False
+    """The collector does not track it."""
 
 
 class Grower(NamedTuple):
@@ -92,28 +92,12 @@ class Grower(NamedTuple):
         return f"it is a deque with maxlen={most:,}" if most is not None else ""
 
 
-def bases_by_type() -> dict[type, type]:
-    """Every type of container there is, and the built-in one it derives from."""
-    return {kind: base for base in _LENGTHS for kind in with_subclasses(base)}
-
-
-def with_subclasses(base: type) -> set[type]:
-    kinds: set[type] = set()
-    stack = [base]
-    while stack:
-        kind = stack.pop()
-        if kind not in kinds:
-            kinds.add(kind)
-            stack.extend(type.__subclasses__(kind))
-    return kinds
-
-
-def note_lengths(groups: Groups, step: int, *, is_deep: bool = False) -> Lengths:
+def note_lengths(heap: Heap, step: int) -> Lengths:
     ids, lengths = array("Q"), array("Q")
-    for base, group in groups:
+    for base, group in heap.containers:
         ids.extend(map(id, group))
         lengths.extend(map(_LENGTHS[base], group))
-    return Lengths(step, ids, lengths, is_deep)
+    return Lengths(step, ids, lengths, len(ids) - len(heap.hidden))
 
 
 def find_growing(now: Lengths, before: Lengths) -> list[Growing]:
@@ -121,57 +105,34 @@ def find_growing(now: Lengths, before: Lengths) -> list[Growing]:
     known = dict(zip(before.ids, before.lengths, strict=True))
     fewest = max(_FEWEST, _FEWEST_A_STEP * (now.step - before.step))
     growing = [
-        (length - known[key], Growing(key, known[key]))
-        for key, length in zip(now.ids, now.lengths, strict=True)
+        (length - known[key], Growing(key, known[key], place >= now.tracked))
+        for place, (key, length) in enumerate(zip(now.ids, now.lengths, strict=True))
         if length >= fewest and length - known.get(key, length) >= fewest
     ]
     growing.sort(key=lambda one: -one[0])
     return [one for _, one in growing]
 
 
-def find_again(growing: list[Growing], objects: list[Any], *, is_deep: bool) -> list[Grower]:
+def find_again(growing: list[Growing], heap: Heap) -> list[Grower]:
     """The containers at those addresses, if they are still longer; in the same order.
 
-    Called while allocations are traced, so it makes as few objects of its own as it can."""
-    bases = bases_by_type()
-    wanted = {one.id: one.before for one in growing}
-    containers = [one for one in objects if type(one) in bases]
-    found = {key: one for one in containers if (key := id(one)) in wanted}
-    if len(found) < len(wanted):
-        found.update((id(one), one) for one in _hidden(objects, is_deep) if id(one) in wanted)
+    While allocations are traced an address costs 4 µs, for it is an object: only those of the
+    right length are asked for theirs."""
+    wanted = {one.id for one in growing}
+    shortest = min((one.before for one in growing), default=0)
+    found = {}
+    for base, group in heap.containers:
+        length = _LENGTHS[base]
+        for one in group:
+            if length(one) > shortest and (key := id(one)) in wanted:
+                found[key] = (one, base)
     growers = []
     for one in growing:
         if one.id in found:
-            it = found[one.id]
-            base = bases[type(it)]
+            it, base = found[one.id]
             if (now := _LENGTHS[base](it)) > one.before:
                 growers.append(Grower(it, base, one.before, now))
     return growers
-
-
-def group_containers(objects: list[Any], *, is_deep: bool) -> Groups:
-    """The containers among some objects, by their built-in base. One comprehension over everything,
-    for that is what costs: 40 ns an object."""
-    bases = bases_by_type()
-    picked = [one for one in objects if type(one) in bases]
-    groups: Groups = [
-        (base, [one for one in picked if bases[type(one)] is base]) for base in _LENGTHS
-    ]
-    groups.append((dict, _hidden(objects, is_deep)))
-    return groups
-
-
-def _hidden(objects: list[Any], is_deep: bool) -> list[dict[Any, Any]]:
-    """Dicts that hold nothing but atoms and arrays: the collector does not track them, and they are
-    found through their holders only. Through those of the program's own classes, modules and
-    functions always, deep through all objects there are (100 ms more in a PyTorch process)."""
-    if is_deep:
-        referents = gc.get_referents(*objects)
-    else:
-        own = own_classes()
-        referents = held_by_the_program([one for one in objects if type(one) in own])
-    hidden = {id(one): one for one in referents if type(one) is dict and not gc.is_tracked(one)}
-    return list(hidden.values())
 
 
 def _maxlen_of(it: Any) -> int | None:

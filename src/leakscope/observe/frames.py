@@ -190,7 +190,18 @@ def _is_readable(frame: FrameType) -> bool:
     # it would unbind them all.
     if frame.f_trace is not None or is_traced():
         return False
-    return _SEES_SNAPSHOT.isdisjoint(frame.f_code.co_names)
+    return _SEES_SNAPSHOT.isdisjoint(frame.f_code.co_names) or not _asks_for_locals(frame.f_code)
+
+
+def _asks_for_locals(code: CodeType) -> bool:
+    """Does it use one of those names as a function? `model.eval()` has nothing to do with it."""
+    import dis
+
+    return any(
+        one.argval in _SEES_SNAPSHOT
+        and (one.opname in ("LOAD_GLOBAL", "LOAD_NAME") or one.argval == "f_locals")
+        for one in dis.get_instructions(code)
+    )
 
 
 def is_traced() -> bool:

@@ -7,13 +7,11 @@ noted under what it looks like (the operation that made it, its shape), and comp
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from itertools import islice
 from typing import Any, NamedTuple
 
-from leakscope.observe.autograd import count_nodes, reachable_nodes
-from leakscope.observe.containers import with_subclasses
+from leakscope.observe.autograd import count_nodes, without_torch_functions
 
 _MOST_TENSORS = 256
 _MOST_NODES = 60_000
@@ -22,7 +20,7 @@ a growing graph is never old."""
 
 _FEWEST_NODES = 4
 _FEWEST_NODES_A_STEP = 0.3
-_MOST_GROWING = 3
+_MOST_GROWING = 6
 
 Looks = tuple[str, tuple[int, ...]]
 
@@ -41,20 +39,20 @@ class GrowingGraph(NamedTuple):
     now: int
 
 
-def note_graphs(objects: list[Any]) -> GraphSizes:
+def note_graphs(tensors: list[Any]) -> GraphSizes:
     nodes: dict[Looks, int] = {}
-    for looks, count, _ in _graphs_among(objects):
+    for looks, count, _ in _graphs_among(tensors):
         nodes[looks] = max(count, nodes.get(looks, 0))
     return GraphSizes(nodes)
 
 
 def find_growing_graphs(
-    objects: list[Any], before: GraphSizes, steps: int
+    tensors: list[Any], before: GraphSizes, steps: int
 ) -> tuple[list[GrowingGraph], GraphSizes]:
     """Tensors whose graph grew by some nodes with each step, the largest first; and all sizes."""
     fewest = max(_FEWEST_NODES, _FEWEST_NODES_A_STEP * steps)
     largest: dict[Looks, tuple[int, Any]] = {}
-    for looks, count, tensor in _graphs_among(objects):
+    for looks, count, tensor in _graphs_among(tensors):
         # Earlier states live on in the graph and look the same; the last one has them all.
         if count > largest.get(looks, (0, None))[0]:
             largest[looks] = (count, tensor)
@@ -66,28 +64,13 @@ def find_growing_graphs(
     # The state that is carried on lies at the bottom of the loss's graph: the smaller is the cause.
     growing.sort(key=lambda one: one.now)
     sizes = GraphSizes({looks: count for looks, (count, _) in largest.items()})
-    return _without_those_above(growing), sizes
+    return growing[:_MOST_GROWING], sizes
 
 
-def _without_those_above(growing: list[GrowingGraph]) -> list[GrowingGraph]:
-    """Of graphs that contain each other, the innermost. Smallest first."""
-    kept: list[GrowingGraph] = []
-    for one in growing:
-        if len(kept) == _MOST_GROWING:
-            break
-        nodes = reachable_nodes([one.tensor.grad_fn], _MOST_NODES) if kept else set()
-        if not any(other.tensor.grad_fn in nodes for other in kept):
-            kept.append(one)
-    return kept
-
-
-def _graphs_among(objects: list[Any]) -> Iterator[tuple[Looks, int, Any]]:
-    torch = sys.modules.get("torch")
-    if torch is None or not hasattr(torch, "Tensor"):
+def _graphs_among(tensors: list[Any]) -> Iterator[tuple[Looks, int, Any]]:
+    if not tensors:
         return
-    kinds = with_subclasses(torch.Tensor)
-    with torch._C.DisableTorchFunction():
-        tensors = [one for one in objects if type(one) in kinds]
+    with without_torch_functions():
         with_graph = (tensor for tensor in tensors if tensor.grad_fn is not None)
         for tensor in islice(with_graph, _MOST_TENSORS):
             node = tensor.grad_fn

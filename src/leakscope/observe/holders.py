@@ -48,8 +48,8 @@ from leakscope.observe.untracked import untracked_holders
 _ROUNDS = 20
 """Three lead from a torch module to the one around it: its dict, the table of modules, its dict."""
 
-_ROUNDS_TO_BETTER, _ROUNDS_TO_OWN = 2, 6
-"""After the first root, to find one that tells more; the second while the best is a library's."""
+_ROUNDS_TO_BETTER, _ROUNDS_TO_OWN = 0, 6
+"""After the first root, to find one that tells more: the user's own instead of a library's."""
 
 _AT_ONCE = 16
 """Objects whose referrers are asked for in one pass: each more is compared with every reference."""
@@ -169,8 +169,7 @@ class _Search:
         if self._best is None:
             return False
         self._first_root_round = min(self._first_root_round, rounds)
-        is_own = is_of_the_user(self._best.links[0].file) if self._best.links else False
-        more = _ROUNDS_TO_BETTER if is_own else _ROUNDS_TO_OWN
+        more = _ROUNDS_TO_BETTER if _tells_enough(self._best.links) else _ROUNDS_TO_OWN
         if rounds - self._first_root_round >= more:
             return True
         cheapest = min(self._costs[node] for node in self._waiting)
@@ -373,6 +372,17 @@ class _Search:
                     if id(held) in counts:
                         counts[id(held)] += 1
         return counts
+
+
+def _tells_enough(links: tuple[Link, ...]) -> bool:
+    """A root in the user's own code, under a name of theirs."""
+    names = [link.name for link in links]
+    is_plain = not any(name in ("self", "cls") or _is_artefact(name) for name in names)
+    return bool(links) and is_plain and is_of_the_user(links[0].file or links[-1].file)
+
+
+def _is_artefact(name: str) -> bool:
+    return bool(name) and _ARTEFACT_NAMES.fullmatch(name) is not None
 
 
 def _nobody(obj: object) -> bool:

@@ -13,17 +13,20 @@ from typing import Any, NamedTuple
 
 from leakscope.model import SiteTally
 from leakscope.observe.anatomy import is_kind
-from leakscope.observe.autograd import NODE_BYTES
+from leakscope.observe.autograd import NODE_BYTES, storage_of, walk, without_torch_functions
 from leakscope.observe.containers import Grower
 from leakscope.observe.cycles import is_in_cycle
 from leakscope.observe.gradient_cycles import find_gradient_cycles
 from leakscope.observe.graphs import GrowingGraph
 from leakscope.observe.sites import sites_of
 from leakscope.observe.survivors import garbage_among, kinds_of, sample_of
+from leakscope.observe.swelling import Swollen
 from leakscope.observe.weigh import weigh
 
 _ITEMS_WEIGHED = 6
-_MOST_VISITED = 4_000
+_MOST_VISITED, _GLANCED_AT = 4_000, 240
+_WEIGHED_THOROUGHLY = 4
+_NODES_WEIGHED = 1_500
 _GROWERS = 40
 _MOST_BORN = 60_000
 _KINDS = 8
@@ -32,6 +35,8 @@ _FEWEST_GARBAGE_A_STEP = 1.0
 
 
 GRADIENT_CYCLE = "gradient cycle"
+VAGUE = ("cycle", "chain", GRADIENT_CYCLE)
+"""Leads of what was born and lives: asked only when the others do not account for the growth."""
 
 
 class Lead(NamedTuple):
@@ -103,6 +108,13 @@ def leads_of_graphs(graphs: list[GrowingGraph]) -> list[Lead]:
     ]
 
 
+def leads_of_arrays(swollen: list[Swollen]) -> list[Lead]:
+    return [
+        Lead("array", one.it, one.before, one.now, [one.it], [], sites=sites_of([one.it]))
+        for one in swollen
+    ]
+
+
 def leads_among(born: list[Any], steps: int) -> list[Lead]:
     """What was born in so many steps and has outlived them: garbage in cycles, or kept."""
     if not born or len(born) > _MOST_BORN:
@@ -143,16 +155,30 @@ def our_references(leads: list[Lead]) -> Counter[int]:
     return ours
 
 
-def weighed(lead: Lead, ignored: Set[int], ours: Mapping[int, int]) -> Weighed:
+def weigh_all(leads: list[Lead], ignored: Set[int], ours: Mapping[int, int]) -> list[Weighed]:
+    """All leads, the heaviest first: at first glance, then the heaviest of them thoroughly.
+
+    A thing costs 4 µs, and most of what grows in a process is small tables of its libraries."""
+    glanced = [weighed(lead, ignored, ours, _GLANCED_AT) for lead in leads]
+    glanced.sort(key=lambda one: -one.grown_bytes)
+    thorough = [weighed(one.lead, ignored, ours) for one in glanced[:_WEIGHED_THOROUGHLY]]
+    return sorted(thorough + glanced[_WEIGHED_THOROUGHLY:], key=lambda one: -one.grown_bytes)
+
+
+def weighed(
+    lead: Lead, ignored: Set[int], ours: Mapping[int, int], most_visited: int = _MOST_VISITED
+) -> Weighed:
     """What one more keeps alive. `ignored` are the things that grow: an item that leads back to
     its own container (a frame's `self`, a parent pointer) does not keep all the others alive."""
+    if lead.kind == "array":
+        return Weighed(lead, 1.0, {"arrays": 1.0}, 0.0, ())
     if lead.kind == "graph":
-        return _weigh_graph(lead, ours)
-    weight = weigh(lead.items, most_objects=_MOST_VISITED, ignore=ignored, ours=ours)
+        return _weigh_graph(lead)
+    weight = weigh(lead.items, most_objects=most_visited, ignore=ignored, ours=ours)
     each, parts, shared = weight.exclusive_bytes, dict(weight.parts), weight.shared_bytes
     chain = weight.longest
     if lead.keys:
-        of_keys = weigh(lead.keys, most_objects=_MOST_VISITED, ignore=ignored, ours=ours)
+        of_keys = weigh(lead.keys, most_objects=most_visited, ignore=ignored, ours=ours)
         if of_keys.exclusive_bytes > each:
             chain = (("key", type(lead.keys[0]).__name__), *of_keys.longest)
         each += of_keys.exclusive_bytes
@@ -163,12 +189,19 @@ def weighed(lead: Lead, ignored: Set[int], ours: Mapping[int, int]) -> Weighed:
     return Weighed(lead, each + lead.slot_bytes, parts, shared, chain)
 
 
-def _weigh_graph(lead: Lead, ours: Mapping[int, int]) -> Weighed:
-    """Per node, with what it has saved; of a large graph, by its youngest part."""
-    weight = weigh(lead.items, most_objects=_MOST_VISITED, ours=ours)
-    nodes = weight.parts.get("nodes", 0.0) / NODE_BYTES
-    each = weight.exclusive_bytes / nodes if nodes >= 1 else 0.0
-    return Weighed(lead, each, weight.parts, weight.shared_bytes, weight.longest)
+def _weigh_graph(lead: Lead) -> Weighed:
+    """Per node, with what it has saved; of a large graph, by its youngest part.
+
+    Who else holds the nodes does not matter: the loss of the last step does, for a while."""
+    with without_torch_functions():
+        graph = walk([lead.it.grad_fn], most_nodes=_NODES_WEIGHED)
+        leaves = {found[0] for leaf in graph.leaves if (found := storage_of(leaf)) is not None}
+    saved = sum(size for key, size in graph.saved.items() if key not in leaves)
+    nodes = max(graph.nodes, 1)
+    parts = {"nodes": float(NODE_BYTES), "saved": saved / nodes}
+    first = graph.first
+    chain = ((".grad_fn", first.node), (f"saved {first.name}", "Tensor")) if first else ()
+    return Weighed(lead, sum(parts.values()), parts, 0.0, chain)
 
 
 def take_kin(first: Weighed, others: list[Weighed]) -> list[Weighed]:

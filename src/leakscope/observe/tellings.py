@@ -1,0 +1,126 @@
+"""From a lead that was weighed to the record of it: its path, in words, and its history."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from leakscope.model import Holding, Link, Moment
+from leakscope.observe.anatomy import describe
+from leakscope.observe.cycles import links_of_cycle
+from leakscope.observe.gradient_cycles import links_of_gradient_cycle
+from leakscope.observe.holders import find_path
+from leakscope.observe.leads import GRADIENT_CYCLE, VAGUE, Lead, Weighed
+
+_NOBODYS = ("garbage", "native")
+_CONTAINERS = ("list", "dict", "set", "deque", "OrderedDict", "defaultdict")
+_ITEMS = {"graph": "graph node", "array": "byte"}
+
+Key = tuple[str, ...]
+
+
+class Telling:
+    """The holdings of one look, those of one description together, with what earlier looks saw."""
+
+    def __init__(self) -> None:
+        self._families: dict[Key, Holding] = {}
+        self._history: dict[Key, dict[int, int]] = {}
+
+    def begin(self) -> None:
+        self._families = {}
+
+    def add(self, holding: Holding) -> None:
+        key = tuple(f"{link.kind} {link.scope} {link.name}" for link in holding.path)
+        known = self._families.get(key)
+        self._families[key] = holding if known is None else _together(known, holding)
+
+    def done(self) -> list[Holding]:
+        return [self._with_history(key, holding) for key, holding in self._families.items()]
+
+    def _with_history(self, key: Key, holding: Holding) -> Holding:
+        """Survivors are counted anew each time, and have no history."""
+        if holding.kind in VAGUE:
+            return holding
+        history = self._history.setdefault(key, {})
+        for step, count in holding.counts:
+            history.setdefault(step, count)
+        return replace(holding, counts=tuple(sorted(history.items())))
+
+
+def path_to(lead: Lead, own: set[int], deadline_ns: int) -> tuple[Link, ...]:
+    if lead.kind == "cycle":
+        return links_of_cycle(lead.it)
+    if lead.kind == GRADIENT_CYCLE:
+        return links_of_gradient_cycle(lead.it)
+    path = find_path(lead.it, is_ours=lambda one: id(one) in own, deadline_ns=deadline_ns)
+    return path.links or (Link("held by something that was not found", describe(lead.it)),)
+
+
+def is_held(path: tuple[Link, ...]) -> bool:
+    """By somebody in Python."""
+    return path[0].kind not in _NOBODYS
+
+
+def can_pile_up(lead: Lead, path: tuple[Link, ...]) -> bool:
+    """A variable holds one thing at a time: what hangs on it directly is in use, not piled up. And
+    a container that nobody holds has just been dropped, or has taken a dead one's address."""
+    if lead.kind == "chain":
+        return len(path) > 1 and is_held(path)
+    return lead.kind != "container" or path[0].kind != "garbage"
+
+
+def tell(
+    family: list[Weighed], path: tuple[Link, ...], since: int, step: int, process: str, at: Moment
+) -> Holding:
+    """One record for a lead and its kin."""
+    first = family[0]
+    lead = first.lead
+    item = _ITEMS.get(lead.kind) or (describe(lead.items[-1]) if lead.items else "item")
+    tail = [Link("[x]", item, "item")] if lead.kind == "container" else []
+    tail += [Link(via, what, "payload") for via, what in first.chain]
+    before = sum(one.lead.before for one in family)
+    now = sum(one.lead.now for one in family)
+    return Holding(
+        at=at,
+        process=process,
+        kind=lead.kind,
+        path=(*path, *tail),
+        grows_at=_grows_at(lead, path),
+        item=item,
+        counts=((step - lead.steps if lead.steps else since, before), (step, now)),
+        bytes_each=sum(one.grown_bytes for one in family) / max(now - before, 1),
+        shared_bytes=first.shared_bytes,
+        parts=first.parts,
+        holders=len(family),
+        bound=lead.bound,
+        sites=lead.sites,
+    )
+
+
+def _grows_at(lead: Lead, path: tuple[Link, ...]) -> int:
+    """The end of the path; of what lives on without a container that was seen to grow, the
+    container nearest to the root that it is an item of, or else the first name."""
+    if lead.kind != "chain":
+        return len(path) - 1
+    for place, link in enumerate(path[1:], start=1):
+        if link.kind == "item" and path[place - 1].type in _CONTAINERS:
+            return place - 1
+    return min(1, len(path) - 1)
+
+
+def _together(one: Holding, other: Holding) -> Holding:
+    """Two things of one description: the same attribute of several modules, say."""
+    pairs = zip(one.counts, other.counts, strict=True)
+    counts = tuple((step, first + second) for (step, first), (_, second) in pairs)
+    grown, more = (_grown(holding) for holding in (one, other))
+    total = grown * one.bytes_each + more * other.bytes_each
+    return replace(
+        one,
+        counts=counts,
+        bytes_each=total / max(grown + more, 1),
+        holders=one.holders + other.holders,
+        sites=one.sites or other.sites,
+    )
+
+
+def _grown(holding: Holding) -> int:
+    return holding.counts[-1][1] - holding.counts[0][1]
