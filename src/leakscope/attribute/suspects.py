@@ -7,6 +7,7 @@ process, so that it does not matter what counts as a step elsewhere.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from statistics import median
@@ -28,6 +29,7 @@ _ENOUGH_EXPLAINED = 0.5
 _WINDOWS_AGREEING = 2
 SHARED_PAGES = "shared-pages"
 
+_ENOUGH_POINTS = 8
 _FEWEST_A_STEP = 0.2
 """Blocks a step: fewer than one in five steps is what a step has in flight, or a pool's refill."""
 
@@ -70,7 +72,7 @@ def explain_growth(
     if is_copy_on_write:
         return _explain_copies(recording, process, sources)
     latest = _latest(recording.holdings, process)
-    measured = _measured_per_step(recording, process, _looked_at(recording, process))
+    measured = _measured_per_step(recording, process, latest)
     found = []
     for holding in latest:
         rate = _count_per_step(holding) * holding.bytes_each
@@ -193,22 +195,27 @@ def _latest(holdings: Sequence[Holding], process: str) -> list[Holding]:
     return [holding for holding in ours if holding.counts[-1][0] == last]
 
 
-def _measured_per_step(recording: Recording, process: str, source: str) -> float:
-    """Growth per step of what is alive, by the rows of the source that was looked at."""
-    columns = recording.columns(process, source)
-    live = _slope(columns, "in_use_bytes")
+def _measured_per_step(recording: Recording, process: str, latest: Sequence[Holding]) -> float:
+    """Growth per step of what is alive, by the rows of the source that was looked at, over the
+    steps between the looks and as many after them."""
+    columns = recording.columns(process, _looked_at(recording, process))
+    steps = [step for holding in latest for step, _ in holding.counts]
+    first, last = (min(steps), 2 * max(steps)) if steps else (0, sys.maxsize)
+    live = _slope(columns, "in_use_bytes", first, last)
     if live is None:
         # Resident memory has the small objects in it already.
-        return max(_slope(columns, "rss_bytes") or 0.0, 0.0)
-    blocks = _slope(columns, "blocks_count") or 0.0
+        return max(_slope(columns, "rss_bytes", first, last) or 0.0, 0.0)
+    blocks = _slope(columns, "blocks_count", first, last) or 0.0
     return max(live, 0.0) + _BLOCK_BYTES * max(blocks, 0.0)
 
 
-def _slope(columns: Columns, name: str) -> float | None:
-    """The median slope between rows half a run apart: one-time rises do not matter to it."""
+def _slope(columns: Columns, name: str, first: int, last: int) -> float | None:
+    """The median slope between rows half of that apart: one-time rises do not matter to it."""
     pairs = zip(columns.get("step", ()), columns.get(name, ()), strict=False)
     points = [(step, value) for step, value in pairs if step is not None and value is not None]
-    points = points[len(points) // 8 :]
+    around = [point for point in points if first <= point[0] <= last]
+    if len(around) >= _ENOUGH_POINTS:
+        points = around
     half = len(points) // 2
     slopes = [
         (later - earlier) / (step - before)

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from time import monotonic_ns
 
-_CREDIT_S = 60.0
-"""Seconds of running for which is paid in advance: at 1 % a process may spend 0.6 s on looks
-before it has earned them, one first and one or two second looks in a PyTorch process (some 280,000
-objects), and has paid them back after a minute."""
+_CREDIT_S = 100.0
+"""Seconds of running for which is paid in advance: at 1 % a process may spend a second on looks
+before it has earned it, a first look, a second and two native windows in a PyTorch process (some
+280,000 objects). Only programs whose memory rises ever spend it."""
 
 
 class Budget:

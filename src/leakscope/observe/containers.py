@@ -118,8 +118,10 @@ def find_again(growing: list[Growing], heap: Heap) -> list[Grower]:
 
     While allocations are traced an address costs 4 µs, for it is an object: only those of the
     right length are asked for theirs."""
+    if not growing:
+        return []
     wanted = {one.id for one in growing}
-    shortest = min((one.before for one in growing), default=0)
+    shortest = min(one.before for one in growing)
     found = {}
     for base, group in heap.containers:
         length = _LENGTHS[base]

@@ -37,6 +37,8 @@ class GrowingGraph(NamedTuple):
     tensor: Any
     before: int
     now: int
+    alike: int = 1
+    """So many tensors look the same and have a graph of this size: a teacher's weights, say."""
 
 
 def note_graphs(tensors: list[Any]) -> GraphSizes:
@@ -51,19 +53,22 @@ def find_growing_graphs(
 ) -> tuple[list[GrowingGraph], GraphSizes]:
     """Tensors whose graph grew by some nodes with each step, the largest first; and all sizes."""
     fewest = max(_FEWEST_NODES, _FEWEST_NODES_A_STEP * steps)
-    largest: dict[Looks, tuple[int, Any]] = {}
+    largest: dict[Looks, tuple[int, Any, int]] = {}
     for looks, count, tensor in _graphs_among(tensors):
         # Earlier states live on in the graph and look the same; the last one has them all.
-        if count > largest.get(looks, (0, None))[0]:
-            largest[looks] = (count, tensor)
+        known, first, alike = largest.get(looks, (0, tensor, 0))
+        if count > known:
+            largest[looks] = (count, tensor, 1)
+        elif count == known:
+            largest[looks] = (known, first, alike + 1)
     growing = [
-        GrowingGraph(tensor, before.nodes[looks], count)
-        for looks, (count, tensor) in largest.items()
+        GrowingGraph(tensor, before.nodes[looks], count, alike)
+        for looks, (count, tensor, alike) in largest.items()
         if looks in before.nodes and count - before.nodes[looks] >= fewest
     ]
     # The state that is carried on lies at the bottom of the loss's graph: the smaller is the cause.
     growing.sort(key=lambda one: one.now)
-    sizes = GraphSizes({looks: count for looks, (count, _) in largest.items()})
+    sizes = GraphSizes({looks: count for looks, (count, _, _) in largest.items()})
     return growing[:_MOST_GROWING], sizes
 
 

@@ -26,6 +26,7 @@ from leakscope.observe.leads import (
     VAGUE,
     Lead,
     Weighed,
+    contains,
     leads_among,
     leads_of_arrays,
     leads_of_containers,
@@ -171,10 +172,8 @@ class Inquiry:
                 break
             first = weighed.pop(0)
             if first.lead.kind == "graph":
-                graphs = [first, *(one for one in weighed if one.lead.kind == "graph")]
-                weighed[:] = [one for one in weighed if one.lead.kind != "graph"]
-                first, path = _innermost(graphs, own, deadline_ns)
-                del graphs
+                weighed.insert(0, first)
+                first, path = _take_innermost(weighed, own, deadline_ns)
             else:
                 path = path_to(first.lead, own, deadline_ns)
             if not can_pile_up(first.lead, path):
@@ -185,18 +184,30 @@ class Inquiry:
         return self._telling.done()
 
 
-def _innermost(
-    graphs: list[Weighed], own: set[int], deadline_ns: int
+def _take_innermost(
+    weighed: list[Weighed], own: set[int], deadline_ns: int
 ) -> tuple[Weighed, tuple[Link, ...]]:
-    """Of graphs that contain each other, the smallest that somebody holds: the state that is
-    carried on lies at the bottom of the loss's graph, and what nobody holds lies within another."""
-    graphs = sorted(graphs, key=lambda one: one.lead.now)
+    """Of the graphs, the smallest that somebody holds: the state that is carried on lies at the
+    bottom of the loss's graph, and what nobody holds lies within another. Takes it out, and those
+    that contain it or that nobody holds."""
+    graphs = sorted((one for one in weighed if one.lead.kind == "graph"), key=_size)
     own = own | {id(graphs)}
+    path: tuple[Link, ...] = ()
     for one in graphs:
+        weighed[:] = [other for other in weighed if other is not one]
         path = path_to(one.lead, own, deadline_ns)
         if is_held(path):
+            weighed[:] = [
+                other
+                for other in weighed
+                if other.lead.kind != "graph" or not contains(other.lead, one.lead)
+            ]
             return one, path
-    return graphs[-1], path_to(graphs[-1].lead, own, deadline_ns)
+    return graphs[-1], path
+
+
+def _size(graph: Weighed) -> int:
+    return graph.lead.now
 
 
 def _explained(weighed: list[Weighed]) -> float:

@@ -13,7 +13,13 @@ from typing import Any, NamedTuple
 
 from leakscope.model import SiteTally
 from leakscope.observe.anatomy import is_kind
-from leakscope.observe.autograd import NODE_BYTES, storage_of, walk, without_torch_functions
+from leakscope.observe.autograd import (
+    NODE_BYTES,
+    reachable_nodes,
+    storage_of,
+    walk,
+    without_torch_functions,
+)
 from leakscope.observe.containers import Grower
 from leakscope.observe.cycles import is_in_cycle
 from leakscope.observe.gradient_cycles import find_gradient_cycles
@@ -27,6 +33,7 @@ _ITEMS_WEIGHED = 6
 _MOST_VISITED, _GLANCED_AT = 4_000, 240
 _WEIGHED_THOROUGHLY = 4
 _NODES_WEIGHED = 1_500
+_NODES_SEARCHED = 60_000
 _GROWERS = 40
 _MOST_BORN = 60_000
 _KINDS = 8
@@ -94,18 +101,22 @@ def leads_of_containers(growers: list[Grower]) -> list[Lead]:
 def leads_of_graphs(graphs: list[GrowingGraph]) -> list[Lead]:
     return [
         Lead(
-            "graph",
-            one.tensor,
-            one.before,
-            one.now,
-            [one.tensor],
-            [],
-            0.0,
-            "",
-            sites_of([one.tensor]),
+            kind="graph",
+            it=one.tensor,
+            before=one.before * one.alike,
+            now=one.now * one.alike,
+            items=[one.tensor],
+            keys=[],
+            sites=sites_of([one.tensor]),
         )
         for one in graphs
     ]
+
+
+def contains(graph: Lead, other: Lead) -> bool:
+    """Does the one tensor's graph lead to the other tensor's?"""
+    nodes = reachable_nodes([graph.it.grad_fn], _NODES_SEARCHED)
+    return other.it.grad_fn in nodes
 
 
 def leads_of_arrays(swollen: list[Swollen]) -> list[Lead]:
