@@ -24,7 +24,7 @@ from leakscope.observe.guard import guarded
 from leakscope.observe.looks import Looks
 from leakscope.observe.native_heap import open_native_heap
 from leakscope.observe.pulse import Pulse
-from leakscope.observe.ticker import FIRST_S, SLOWEST_S, Ticker, import_threading
+from leakscope.observe.ticker import FIRST_S, Ticker, import_threading
 from leakscope.record.format import file_of, name_process, storable
 from leakscope.record.writer import Writer
 
@@ -45,6 +45,9 @@ _TICK_NS = 10_000_000
 user knows. judge/axis.py reads them so."""
 
 _LONGEST_TICK_S = 0.02
+
+_WITH_TORCH_S = 0.1
+"""First tick in a program that has torch: most of them step before, and then there is none."""
 
 _IDLE_NS = 500_000_000
 """No step for so long in a program that works: training may be over and inference have begun."""
@@ -379,7 +382,7 @@ def step() -> None:
 def start_for_run(directory: str) -> None:
     """Start as `leakscope run` was told to; called by the bootstrap once torch is imported."""
     steps_from, budget = _settings()
-    start_agent(directory, steps_from=steps_from, budget=budget).start_ticking(SLOWEST_S)
+    start_agent(directory, steps_from=steps_from, budget=budget).start_ticking(_WITH_TORCH_S)
 
 
 def start_by_clock(directory: str, main_thread: int) -> None:

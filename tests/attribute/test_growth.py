@@ -105,25 +105,34 @@ def native(line_number: int, count: int, size: int) -> SiteTally:
     return SiteTally((Frame("/lib/x.py", 3), Frame("/there/train.py", line_number)), count, size)
 
 
-def test_two_native_windows_that_agree_are_evidence(tmp_path: Path) -> None:
-    maker = growing(tmp_path)
-    for step in (70, 80):
-        maker.window(step, native(5, 6, 6 * 30 * KIB), native(7, 1, 900 * KIB))
-    report = analyse(maker.done())
+def windows(maker: Maker, *lines: tuple[int, int, int, int]) -> Maker:
+    """A window of 3 steps and one of 9: (line, blocks left by the first, by the second, size)."""
+    maker.window(70, *(native(n, a, a * size) for n, a, _, size in lines), steps=3)
+    return maker.window(80, *(native(n, b, b * size) for n, _, b, size in lines), steps=9)
+
+
+def test_native_memory_that_piles_up_over_a_longer_window_is_evidence(tmp_path: Path) -> None:
+    report = analyse(windows(growing(tmp_path), (5, 3, 9, 30 * KIB), (7, 4, 4, 900 * KIB)).done())
     assert report.verdict is Outcome.LEAK
     (finding,) = report.findings
     assert finding.site is not None
     assert (finding.site.line, finding.rule) == (5, "LS601")
 
 
-def test_one_native_window_is_not(tmp_path: Path) -> None:
+def test_what_a_step_has_in_flight_is_no_leak(tmp_path: Path) -> None:
+    """Breaks when gradients that are alive at the end of every window are blamed."""
+    report = analyse(windows(growing(tmp_path), (5, 6, 6, 100 * KIB)).done())
+    assert (report.verdict, report.findings) == (Outcome.GROWING, ())
+
+
+def test_one_native_window_is_not_enough(tmp_path: Path) -> None:
     report = analyse(growing(tmp_path).window(70, native(5, 6, 6 * 30 * KIB)).done())
     assert (report.verdict, report.findings) == (Outcome.GROWING, ())
 
 
 def test_a_native_line_seen_in_one_window_only_is_left_out(tmp_path: Path) -> None:
-    maker = growing(tmp_path).window(70, native(5, 6, 6 * 30 * KIB))
-    report = analyse(maker.window(80, native(7, 6, 6 * 30 * KIB)).done())
+    maker = growing(tmp_path).window(70, native(5, 6, 6 * 30 * KIB), steps=3)
+    report = analyse(maker.window(80, native(7, 6, 6 * 30 * KIB), steps=9).done())
     assert report.findings == ()
 
 

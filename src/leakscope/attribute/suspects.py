@@ -29,6 +29,8 @@ _ENOUGH_EXPLAINED = 0.5
 _WINDOWS_AGREEING = 2
 SHARED_PAGES = "shared-pages"
 
+CLOCK = "tick"
+_COUNTS_OF_A_LOOK = 3
 _ENOUGH_POINTS = 8
 _FEWEST_A_STEP = 0.2
 """Blocks a step: fewer than one in five steps is what a step has in flight, or a pool's refill."""
@@ -74,8 +76,12 @@ def explain_growth(
     latest = _latest(recording.holdings, process)
     measured = _measured_per_step(recording, process, latest)
     found = []
+    is_clock = _looked_at(recording, process) == CLOCK
     for holding in latest:
         rate = _count_per_step(holding) * holding.bytes_each
+        if is_clock and len(holding.counts) >= _COUNTS_OF_A_LOOK:
+            # Our own looks slow the program down: compare over the same stretch of time.
+            rate = _first_rate(holding) * holding.bytes_each
         if measured <= 0 or rate <= 0:
             continue
         found.append(_suspect(holding, rate / measured, sources))
@@ -99,19 +105,26 @@ def _looked_at(recording: Recording, process: str) -> str:
 def _native_suspects(
     recording: Recording, process: str, measured: float, sources: Mapping[str, str]
 ) -> list[Suspect]:
-    """Lines that left native memory behind in two windows: that they agree is the evidence."""
-    windows = [window for window in recording.windows if window.process == process]
+    """Lines that left more native memory behind in a longer window than in a shorter one.
+
+    What a step has in flight is alive at the end of any window, and the same in both."""
+    windows = sorted(
+        (window for window in recording.windows if window.process == process),
+        key=lambda window: window.steps,
+    )
     if len(windows) < _WINDOWS_AGREEING or measured <= 0:
         return []
-    seen = [_lines_of(window, sources) for window in windows]
-    both = set.intersection(*(set(lines) for lines in seen))
+    short, long = windows[0], windows[-1]
+    steps = long.steps - short.steps
+    if steps < short.steps:
+        return []
+    before, after = (_lines_of(window, sources) for window in (short, long))
     found = []
-    for line in both:
-        rate = sum(lines[line].bytes for lines in seen) / sum(one.steps for one in windows)
-        count = sum(lines[line].count for lines in seen) / sum(one.steps for one in windows)
-        if count < _FEWEST_A_STEP:
-            continue
-        found.append(_native_suspect(windows[-1], seen[-1][line], rate, count, measured, sources))
+    for line in before.keys() & after.keys():
+        rate = (after[line].bytes - before[line].bytes) / steps
+        count = (after[line].count - before[line].count) / steps
+        if rate > 0 and count >= _FEWEST_A_STEP:
+            found.append(_native_suspect(long, after[line], rate, count, measured, sources))
     return found
 
 
@@ -198,7 +211,10 @@ def _latest(holdings: Sequence[Holding], process: str) -> list[Holding]:
 def _measured_per_step(recording: Recording, process: str, latest: Sequence[Holding]) -> float:
     """Growth per step of what is alive, by the rows of the source that was looked at, over the
     steps between the looks and as many after them."""
-    columns = recording.columns(process, _looked_at(recording, process))
+    source = _looked_at(recording, process)
+    if source == CLOCK and (by_marks := _measured_by_marks(recording, process)) > 0:
+        return by_marks
+    columns = recording.columns(process, source)
     steps = [step for holding in latest for step, _ in holding.counts]
     first, last = (min(steps), 2 * max(steps)) if steps else (0, sys.maxsize)
     live = _slope(columns, "in_use_bytes", first, last)
@@ -207,6 +223,25 @@ def _measured_per_step(recording: Recording, process: str, latest: Sequence[Hold
         return max(_slope(columns, "rss_bytes", first, last) or 0.0, 0.0)
     blocks = _slope(columns, "blocks_count", first, last) or 0.0
     return max(live, 0.0) + _BLOCK_BYTES * max(blocks, 0.0)
+
+
+def _measured_by_marks(recording: Recording, process: str) -> float:
+    """Growth of what is alive from the first look to the opening of the window."""
+    looks = [mark for mark in recording.marks if mark.what == "look" and mark.process == process]
+    if len(looks) < _WINDOWS_AGREEING:
+        return 0.0
+    first, opened = looks[:2]
+    steps = (opened.at.step or 0) - (first.at.step or 0)
+    grown = sum(
+        (opened.values.get(name, 0) - first.values.get(name, 0)) * size
+        for name, size in (("in_use_bytes", 1.0), ("blocks_count", _BLOCK_BYTES))
+    )
+    return max(grown, 0.0) / steps if steps > 0 else 0.0
+
+
+def _first_rate(holding: Holding) -> float:
+    (first_step, first), (last_step, last) = holding.counts[:2]
+    return (last - first) / (last_step - first_step) if last_step > first_step else 0.0
 
 
 def _slope(columns: Columns, name: str, first: int, last: int) -> float | None:

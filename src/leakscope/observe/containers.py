@@ -50,6 +50,8 @@ class Growing(NamedTuple):
 
     id: int
     before: int
+    then: int
+    """Its length when it was found to have grown."""
     is_hidden: bool = False
     """The collector does not track it."""
 
@@ -60,6 +62,7 @@ class Grower(NamedTuple):
     it: Any
     base: type
     before: int
+    then: int
     now: int
 
     @property
@@ -105,7 +108,7 @@ def find_growing(now: Lengths, before: Lengths) -> list[Growing]:
     known = dict(zip(before.ids, before.lengths, strict=True))
     fewest = max(_FEWEST, _FEWEST_A_STEP * (now.step - before.step))
     growing = [
-        (length - known[key], Growing(key, known[key], place >= now.tracked))
+        (length - known[key], Growing(key, known[key], length, place >= now.tracked))
         for place, (key, length) in enumerate(zip(now.ids, now.lengths, strict=True))
         if length >= fewest and length - known.get(key, length) >= fewest
     ]
@@ -133,7 +136,7 @@ def find_again(growing: list[Growing], heap: Heap) -> list[Grower]:
         if one.id in found:
             it, base = found[one.id]
             if (now := _LENGTHS[base](it)) > one.before:
-                growers.append(Grower(it, base, one.before, now))
+                growers.append(Grower(it, base, one.before, one.then, now))
     return growers
 
 

@@ -152,6 +152,7 @@ class Inquiry:
 
     def _follow(self, leads: list[Lead], step: int, grown_bytes: float) -> list[Holding]:
         """Weigh the leads, find who holds the largest, put those of one description together."""
+        assert self._noted is not None
         ours = our_references(leads)
         growing = {id(lead.it) for lead in leads if lead.kind == "container"}
         weighed = weigh_all([lead for lead in leads if lead.kind not in VAGUE], growing, ours)
@@ -180,7 +181,8 @@ class Inquiry:
                 continue
             kin = take_kin(first, weighed) if first.lead.kind == "container" else []
             family = [first, *kin]
-            self._telling.add(tell(family, path, self._since, step, self.process, self._now()))
+            looks = (self._since, self._noted.lengths.step, step)
+            self._telling.add(tell(family, path, looks, self.process, self._now()))
         return self._telling.done()
 
 

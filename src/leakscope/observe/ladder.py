@@ -35,8 +35,9 @@ _USUAL_LOOK_NS = 100_000_000.0
 _USUAL_NATIVE_NS = 120_000_000.0
 """The first native window: memray's import (30 ms beside torch), opening and closing (26 ms each
 with torch's libraries), and allocations that take half as long again while it is open."""
-_STEPS_IN_NATIVE_WINDOW = 6
-_NATIVE_WINDOWS = 2
+_STEPS_IN_NATIVE_WINDOW = (3, 9)
+"""Of the first and the second: what a step has in flight is the same in both, what it leaves behind
+is three times as much in the longer."""
 _ENOUGH_EXPLAINED = 0.5
 _MOST_LOOKS = 12
 
@@ -117,7 +118,8 @@ class Ladder:
             self._after_look(step, explained)
         elif rung is Rung.NATIVE:
             self._native_ns = float(cost_ns)
-            self._next, self._at_step = Rung.NATIVE_END, step + _STEPS_IN_NATIVE_WINDOW
+            steps = _STEPS_IN_NATIVE_WINDOW[self._native_windows]
+            self._next, self._at_step = Rung.NATIVE_END, step + steps
         else:
             self._native_windows += 1
             self._native_ns += cost_ns
@@ -126,7 +128,7 @@ class Ladder:
         self._budget.pay(cost_ns, ended_ns - began_ns)
 
     def _after_look(self, step: int, explained: float) -> None:
-        if explained < _ENOUGH_EXPLAINED and self._native_windows < _NATIVE_WINDOWS:
+        if explained < _ENOUGH_EXPLAINED and self._native_windows < len(_STEPS_IN_NATIVE_WINDOW):
             self._next, self._at_step = Rung.NATIVE, step + 1
             return
         distance = max(2 * (step - self._first_step), self._between)

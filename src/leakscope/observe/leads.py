@@ -61,6 +61,8 @@ class Lead(NamedTuple):
     sites: tuple[SiteTally, ...] = ()
     steps: int = 0
     """Steps in which it has grown so; 0: since the last look."""
+    then: int | None = None
+    """How many there were when the window was opened, where that is known."""
 
 
 class Weighed(NamedTuple):
@@ -93,6 +95,7 @@ def leads_of_containers(growers: list[Grower]) -> list[Lead]:
                 slot_bytes=grower.slot_bytes,
                 bound=grower.bound,
                 sites=sites_of(items),
+                then=grower.then,
             )
         )
     return leads

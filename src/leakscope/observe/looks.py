@@ -116,6 +116,8 @@ class Looks:
 
     def _climb(self, rung: Rung, step: int) -> None:
         began_ns, began_cpu_ns = monotonic_ns(), thread_time_ns()
+        if self._source == _CLOCK:
+            self._inquire()  # what its modules take must not look like the program's
         before = self._pulse.counters()
         inquiry = self._inquire()
         if rung is Rung.FIRST:
@@ -134,7 +136,7 @@ class Looks:
             self._close_native(step)
         is_native = self._native is not None and self._native.is_open
         self._pulse.is_disturbed = inquiry.is_tracing or is_native
-        if rung is Rung.FIRST:
+        if rung is Rung.FIRST and self._source != _CLOCK:
             self._count_our_own(before, inquiry.own_bytes)
         self._pulse.own_bytes = self._overhead_bytes + inquiry.own_bytes
         for gap in inquiry.gaps:
@@ -212,7 +214,8 @@ class Looks:
 
     def _count_our_own(self, before: dict[str, int], kept_bytes: int) -> None:
         """What a first look leaves in the heap: modules (2 MB, with the table of all names that
-        may grow on their account) and what it has noted. Not the program's, so taken off."""
+        may grow on their account) and what it has noted. Not the program's, so taken off. By the
+        clock it cannot be told: there the program goes on while we look."""
         after = self._pulse.counters()
         grown = after.get("in_use_bytes", 0) - before.get("in_use_bytes", 0)
         self._overhead_bytes += max(grown - kept_bytes, 0)

@@ -14,7 +14,7 @@ import gc
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from enum import Enum
-from types import CodeType, FrameType, FunctionType, ModuleType
+from types import CodeType, FrameType, FunctionType, MethodDescriptorType, ModuleType
 from typing import Any
 
 from leakscope.observe import autograd
@@ -371,11 +371,17 @@ def _sizer(kind: type) -> Callable[[Any], int]:
     C: those of the program's classes are its own code."""
     if not flags_of(kind) & HEAP_TYPE:
         return sys.getsizeof
-    in_c = next(base for base in mro_of(kind) if not flags_of(base) & HEAP_TYPE)
+    # `array.array` is a class made at run time, and written in C all the same.
+    in_c = next(base for base in mro_of(kind) if _sizes_in_c(base))
     size_of, before = in_c.__sizeof__, _GC_HEADER_BYTES * bool(flags_of(kind) & _HAVE_GC)
     if _is_plain(kind):
         before = _BYTES_BEFORE_PLAIN
     return lambda thing: size_of(thing) + before
+
+
+def _sizes_in_c(kind: type) -> bool:
+    own = autograd.namespace_of(kind).get("__sizeof__")
+    return type(own) is MethodDescriptorType or not flags_of(kind) & HEAP_TYPE
 
 
 def _is_plain(kind: type) -> bool:

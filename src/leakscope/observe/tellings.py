@@ -69,9 +69,14 @@ def can_pile_up(lead: Lead, path: tuple[Link, ...]) -> bool:
 
 
 def tell(
-    family: list[Weighed], path: tuple[Link, ...], since: int, step: int, process: str, at: Moment
+    family: list[Weighed],
+    path: tuple[Link, ...],
+    looks: tuple[int, int, int],
+    process: str,
+    at: Moment,
 ) -> Holding:
-    """One record for a lead and its kin."""
+    """One record for a lead and its kin; `looks` are the steps of the last look, of the opening of
+    the window, and of this look."""
     first = family[0]
     lead = first.lead
     item = _ITEMS.get(lead.kind) or (describe(lead.items[-1]) if lead.items else "item")
@@ -79,6 +84,10 @@ def tell(
     tail += [Link(via, what, "payload") for via, what in first.chain]
     before = sum(one.lead.before for one in family)
     now = sum(one.lead.now for one in family)
+    since, opened, step = looks
+    counts = [(step - lead.steps if lead.steps else since, before), (step, now)]
+    if all(one.lead.then is not None for one in family):
+        counts.insert(1, (opened, sum(one.lead.then or 0 for one in family)))
     return Holding(
         at=at,
         process=process,
@@ -86,7 +95,7 @@ def tell(
         path=(*path, *tail),
         grows_at=_grows_at(lead, path),
         item=item,
-        counts=((step - lead.steps if lead.steps else since, before), (step, now)),
+        counts=tuple(counts),
         bytes_each=sum(one.grown_bytes for one in family) / max(now - before, 1),
         shared_bytes=first.shared_bytes,
         parts=first.parts,
