@@ -62,8 +62,7 @@ def measure(
             turn = index % len(variants)
             order = variants[turn:] + variants[:turn]
             times = {
-                variant: loop_seconds(command(variant, workload, scratch))
-                for variant in order
+                variant: loop_seconds(command(variant, workload, scratch)) for variant in order
             }
             wall, cpu = times["bare"]
             for variant in variants[1:]:

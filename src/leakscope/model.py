@@ -165,7 +165,8 @@ class Link(_Written, frozen=True):
     type: str
     kind: str = ""
     """module, global, class, attribute, item, local, closure, default, bound, partial, generator,
-    traceback, cache, thread, base, graph, saved, gradient, native, garbage: how it is held."""
+    traceback, cache, thread, base, graph, saved, gradient, native, garbage, payload (what is kept,
+    below the thing that grows): how it is held."""
     name: str = ""
     """The name alone, as the source has it; empty where it has none."""
     file: str = ""
@@ -189,7 +190,7 @@ class Holding(_Written, frozen=True, tag="holding"):
     at: Moment
     process: str
     kind: str
-    """container, graph, chain, cycle, shared-pages: what is growing."""
+    """container, graph, array, chain, cycle, gradient cycle, shared-pages or native."""
     path: tuple[Link, ...]
     """From a root to the thing that grows, and on to what it keeps."""
     grows_at: int
@@ -203,7 +204,7 @@ class Holding(_Written, frozen=True, tag="holding"):
     shared_bytes: float = 0.0
     """What they keep alive together with others."""
     parts: dict[str, float] = {}
-    """`bytes_each` by kind: tensors, saved for backward, graph nodes, arrays, python."""
+    """`bytes_each` by kind: tensors, saved (for backward), nodes (of graphs), arrays, python."""
     holders: int = 1
     """So many things of this description grow; `counts` is their sum."""
     bound: str = ""

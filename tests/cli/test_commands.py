@@ -158,7 +158,7 @@ for _ in range(400):
     [
         (None, 100_000, "", 0),
         ("growing", 100_000, "", 1),
-        ("leak", 100_000, "", 0),
+        ("leak", 100_000, "", 1),
         ("growing", 0, "", 0),
         ("growing", 100_000, "raise SystemExit(9)", 9),
     ],

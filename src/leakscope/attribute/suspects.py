@@ -1,8 +1,8 @@
 """Growth in, suspects out: which holder keeps how much of it, and what nobody accounts for.
 
 A holder's rate is what it keeps per item times how many more it keeps per step, both seen between
-looks. Its share is that rate over what the counters grew between the same looks in the same
-process, so that it does not matter what counts as a step elsewhere.
+looks. Its share is that rate over the slope of the same process's own counters around those looks,
+so that it does not matter what counts as a step elsewhere.
 """
 
 from __future__ import annotations
@@ -276,9 +276,16 @@ def _suspect(holding: Holding, share: float, sources: Mapping[str, str]) -> Susp
         keeper=_keeper(holding, named, sources),
         named=named,
         fingerprint=fingerprint(holding.path, holding.grows_at, holding.kind),
-        is_bounded=holding.bound or (f"it is cut back at {guard.line}" if guard else ""),
-        looks=sum(after > before for (_, before), (_, after) in pairwise(holding.counts)),
+        is_bounded=holding.bound or (f"line {guard.line} seems to bound it" if guard else ""),
+        looks=_looks(holding),
     )
+
+
+def _looks(holding: Holding) -> int:
+    """At how many looks it had grown. A container has two counts a look: at the opening of the
+    window, and at its end."""
+    grown = sum(after > before for (_, before), (_, after) in pairwise(holding.counts))
+    return (grown + 1) // 2 if len(holding.counts) >= _COUNTS_OF_A_LOOK else grown
 
 
 def _keeper(holding: Holding, named: Link | None, sources: Mapping[str, str]) -> Site | None:

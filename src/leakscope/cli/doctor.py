@@ -59,7 +59,9 @@ def observe() -> Iterator[tuple[bool, str, str]]:
             yield found, name, steps if found else "not installed in this Python"
         elif found:
             yield False, f"{name} steps", "not counted yet: the clock is used, or leakscope.step()"
-    yield False, "lines, holders and fixes", "not part of this version: it measures and judges"
+    yield True, "lines and holders", "looked for inside the program when its memory rises"
+    native = importlib.util.find_spec("memray") is not None
+    yield native, "lines of native memory", "memray" if native else "memray is not installed"
     yield False, "GPU memory", "not part of this version"
 
 

@@ -102,8 +102,8 @@ def _says(suspect: Suspect, pattern: Pattern) -> str:
             return f"the autograd graph behind {what} gets {rate} more nodes with each step"
         case "cycle":
             return (
-                f"{rate} more objects per step wait for the garbage collector in cycles through "
-                f"{what}, {each} each"
+                f"objects in cycles through {what} wait for the garbage collector: {rate} more per "
+                f"step, {each} each"
             )
         case "gradient cycle":
             return (
@@ -120,7 +120,7 @@ def _says(suspect: Suspect, pattern: Pattern) -> str:
             rate = text.size(suspect.count_per_step)
             return f"{what} becomes {rate} larger with each step, and is {size} now"
         case "native":
-            return f"native memory made here is never freed: {rate} blocks per step, {each} each"
+            return f"native memory made here is never freed: {rate} × {each} per step"
     keeps = f"{what} keeps {rate} more {holding.item} per step, {each} each"
     if pattern is UNBOUNDED and suspect.is_bounded:
         keeps += f" (but {suspect.is_bounded})"

@@ -74,19 +74,21 @@ class Grower(NamedTuple):
         return _SLOT_BYTES[self.base]
 
     def newest(self, most: int) -> list[Any]:
-        """Some of what has been added last; of a set, of what is in it; of a dict, the values."""
-        most = min(most, self.grown)
-        try:
-            return list(_newest(self.it, self.base, most))
-        except RuntimeError:
-            return []  # another thread changes it right now
+        """Some of what has been added last; of a set, of what is in it; of a dict, the values.
+        Not the very last: the step that is under way holds that too."""
+        return self._without_last(_newest, most)
 
     def newest_keys(self, most: int) -> list[Any]:
-        most = min(most, self.grown)
+        return self._without_last(_newest_keys, most) if self.base is dict else []
+
+    def _without_last(
+        self, read: Callable[[Any, type, int], Iterator[Any]], most: int
+    ) -> list[Any]:
         try:
-            return list(islice(dict.__reversed__(self.it), most)) if self.base is dict else []
+            items = list(read(self.it, self.base, min(most + 1, self.grown)))
         except RuntimeError:
-            return []
+            return []  # another thread changes it right now
+        return items[1:] if len(items) > 1 else items
 
     @property
     def bound(self) -> str:
@@ -145,9 +147,14 @@ def _maxlen_of(it: Any) -> int | None:
     return most if type(most) is int else None
 
 
+def _newest_keys(it: Any, base: type, most: int) -> Iterator[Any]:
+    return islice(dict.__reversed__(it), most)
+
+
 def _newest(it: Any, base: type, most: int) -> Iterator[Any]:
+    """The last first."""
     if base is list:
-        return iter(list.__getitem__(it, slice(-most, None)))
+        return iter(list.__getitem__(it, slice(-1, -most - 1, -1)))
     if base is deque:
         return iter([deque.__getitem__(it, -1 - i) for i in range(most)])
     if base is dict:

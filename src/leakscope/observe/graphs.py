@@ -51,7 +51,7 @@ def note_graphs(tensors: list[Any]) -> GraphSizes:
 def find_growing_graphs(
     tensors: list[Any], before: GraphSizes, steps: int
 ) -> tuple[list[GrowingGraph], GraphSizes]:
-    """Tensors whose graph grew by some nodes with each step, the largest first; and all sizes."""
+    """Tensors whose graph grew by some nodes with each step, the smallest first; and all sizes."""
     fewest = max(_FEWEST_NODES, _FEWEST_NODES_A_STEP * steps)
     largest: dict[Looks, tuple[int, Any, int]] = {}
     for looks, count, tensor in _graphs_among(tensors):

@@ -1,12 +1,12 @@
 """When to look closer. Cheap and generous; it never judges and shares no code with `judge/`.
 
-    watching ── a counter's floors rise ──▶ first look (lengths noted, survivors begun)
-    first    ── some steps later ─────────▶ window (lines of new Python objects are traced)
+    watching ── a counter's floors rise ──▶ first look (lengths and sizes noted)
+    first    ── some steps later ─────────▶ window (new objects are traced and followed)
     window   ── a few steps later ────────▶ second look (what grew, who holds it, where it is made)
     second   ── twice the steps ──────────▶ window ─▶ second look again, as long as it rises
     second   ── little of it explained ───▶ native window ─▶ its end, twice (memray)
 
-A program that does not grow never leaves the first line. A leak recurs with every step, so depth
+A program that does not grow hardly ever leaves the first line. A leak recurs with every step, so depth
 is needed on few steps only.
 """
 
@@ -18,11 +18,12 @@ from leakscope.observe.budget import Budget
 from leakscope.observe.trend import Trend
 
 _ENOUGH_BYTES = 48 << 10
-_ENOUGH_BLOCKS = 400
+_ENOUGH_BLOCKS = 2_500
 _ENOUGH_PAGES = 4 << 20
-"""Rises from which a look is worth its price. Clean training moves by less than 8 KiB and 100
-blocks between floors after its first steps; resident memory by up to 2 MiB (thread stacks, pools
-of the C library), and has the word only where malloc's own counters cannot be read."""
+"""Rises from which a look is worth its price. Clean training moves by less than 8 KiB after its
+first steps, by up to 2,000 blocks (freed tuples that Python keeps, one more with each backward
+pass), and resident memory by up to 2 MiB (thread stacks, pools of the C library); it has the word
+only where malloc's own counters cannot be read."""
 
 _STEPS_BETWEEN = 24
 _STEPS_TRACED, _LONG_STEPS_TRACED = 4, 2

@@ -179,6 +179,8 @@ class Looks:
     def _close_native(self, step: int) -> None:
         sites = self._native.close() if self._native is not None else ()
         steps = step - self._native_step
+        if not sites:
+            return  # a fork ended it, or it could not be opened: the gap has been told
         self._writer.append(
             Window(self._now(), self._process, "memray", steps, sites[:_MOST_SITES])
         )

@@ -58,7 +58,7 @@ def sites_of(items: list[Any]) -> tuple[SiteTally, ...]:
     """Where the payloads of these items were made, the most frequent place first."""
     stacks: Counter[tuple[Frame, ...]] = Counter()
     kinds: dict[int, bool] = {}
-    for item in items[-_MOST_ITEMS:]:
+    for item in items[:_MOST_ITEMS]:
         stack = _site_of_payload(item, kinds)
         if stack:
             stacks[stack] += 1

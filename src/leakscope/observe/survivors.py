@@ -47,6 +47,7 @@ class Survivors:
 
     def begin(self, step: int, mark_after: int = 1) -> None:
         self._born = []
+        self.why_not = ""
         if gc.get_freeze_count() > _FROZEN_BY_PYTHON:
             # Somebody else uses the permanent generation; thawing ours would thaw theirs.
             self.why_not = "the program itself uses gc.freeze"

@@ -35,7 +35,8 @@ def _live_and_held(run: RunSeries, overall: Overall) -> str | None:
     if live is None or resident is None:
         return None
     allocator = _allocator(run)
-    if live.outcome is Outcome.GROWING and resident.outcome is Outcome.GROWING:
+    grows = (Outcome.GROWING, Outcome.LEAK)
+    if live.outcome in grows and resident.outcome in grows:
         a, b = live.bytes_per_step.value, resident.bytes_per_step.value
         if b > 1.5 * a:
             return (
