@@ -45,7 +45,8 @@ def churn(place):
                 mine.clear()
     except BaseException as error:
         errors.append(repr(error))
-    print("thread done", rounds > 0)
+    if not rounds:
+        errors.append("never ran")
 
 
 def main(steps, by_clock):
@@ -59,6 +60,7 @@ def main(steps, by_clock):
         if by_clock:
             time.sleep(0.01)
         else:
+            time.sleep(0.001)
             leakscope.step()
     is_over = True
     for thread in threads:

@@ -1,7 +1,8 @@
 """The looks themselves: what grows, who holds it, what one more of it weighs, where it was made.
 
 Between looks only numbers and words are kept: addresses, lengths and sizes, and within a window
-weak references to what was born in it; never an object of the program. Within a look the collector rests, so that it does not run on our account.
+weak references to what was born in it; never an object of the program. Within a look the collector
+rests, so that it does not run on our account.
 """
 
 from __future__ import annotations

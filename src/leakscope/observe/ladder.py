@@ -6,8 +6,8 @@
     second   ── twice the steps ──────────▶ window ─▶ second look again, as long as it rises
     second   ── little of it explained ───▶ native window ─▶ its end, twice (memray)
 
-A program that does not grow hardly ever leaves the first line. A leak recurs with every step, so depth
-is needed on few steps only.
+A program that does not grow hardly ever leaves the first line. A leak recurs with every step, so
+depth is needed on few steps only.
 """
 
 from __future__ import annotations

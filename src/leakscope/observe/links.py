@@ -37,11 +37,11 @@ from leakscope.observe.anatomy import (
 from leakscope.observe.links_in_code import Reader
 from leakscope.observe.roots import Hop, global_hop, link_to
 
-_KEYS_SHOWN = 16
+KEYS_SHOWN = 16
 """A dict of at most so many entries is a record whose keys mean something; above, a table."""
 
 _KEYS_SEARCHED = 100_000
-_LONGEST_KEY = 40
+LONGEST_KEY = 40
 _MODULE_TABLES = ("_modules", "_parameters", "_buffers")
 _PIECES = (types.CellType, TracebackType, FrameType)
 
@@ -154,7 +154,7 @@ def _dict(chain: list[Any], at: int) -> Hop | None:
         return Hop(1, "[x]", "item")
     for key, value in zip(dict.keys(holder), dict.values(holder), strict=False):
         if value is child:
-            is_shown = size <= _KEYS_SHOWN and type(key) is str and len(key) <= _LONGEST_KEY
+            is_shown = size <= KEYS_SHOWN and type(key) is str and len(key) <= LONGEST_KEY
             return Hop(1, f'["{key}"]', "item", key) if is_shown else Hop(1, "[x]", "item")
     return Hop(1, "key", "item")
 

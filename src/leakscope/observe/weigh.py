@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 
 from leakscope.observe import autograd
 from leakscope.observe.autograd import HEAP_TYPE, flags_of, mro_of, namespace_of
+from leakscope.observe.links import KEYS_SHOWN, LONGEST_KEY
 from leakscope.observe.reach import SHARED, TOGETHER, Reached, Role
 
 _PAYLOADS = (Role.STORAGE, Role.DATA)
@@ -249,7 +250,9 @@ def _name_of(reached: Reached, holder: int, held: int) -> str:
         above = reached.found_by[holder]
         if above >= 0 and _is_namespace(reached, above, holder):
             return f".{name}"
-        return f"[{name!r}]" if name else "[x]"
+        # A long key, or one of a large table, is data of the program and no name.
+        is_shown = name and len(name) <= LONGEST_KEY and dict.__len__(owner) <= KEYS_SHOWN
+        return f"[{name!r}]" if is_shown else "[x]"
     if reached.roles[holder] is Role.INSTANCE:
         return f".{_key_of(_attributes_of(owner) or {}, thing) or 'x'}"
     if type(owner) is CellType:
