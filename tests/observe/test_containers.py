@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import weakref
 from collections import OrderedDict, defaultdict, deque
 from typing import Any
 
@@ -102,3 +103,32 @@ def test_what_grew_less_than_once_in_twenty_steps_is_not_told() -> None:
     before = note_lengths(Heap(), step=0)
     it.extend(object() for _ in range(4))
     assert not any(grower.it is it for grower in growers(before, step=1000))
+
+
+class Payload:
+    pass
+
+
+def test_looking_keeps_no_variable_alive() -> None:
+    """Breaks when the dict that holds a frame's variables for us is left filled: on 3.11 and 3.12
+    it is kept by the frame, and a look that lists it before reading it takes it for another's."""
+
+    def step(number: int) -> bool:
+        payload = Payload()
+        dies = weakref.ref(payload)
+        Heap()
+        del payload
+        return dies() is None
+
+    assert all(step(number) for number in range(3))
+
+
+def test_looking_twice_in_one_function_keeps_nothing_alive() -> None:
+    dead = []
+    for _ in range(3):
+        payload = Payload()
+        dies = weakref.ref(payload)
+        Heap()
+        del payload
+        dead.append(dies() is None)
+    assert dead == [True, True, True]

@@ -12,7 +12,7 @@ from collections import deque
 from itertools import compress
 from typing import Any
 
-from leakscope.observe.own_things import held_by_the_program, own_classes
+from leakscope.observe.own_things import held_by_the_program, own_classes, own_locals
 
 _BASES: tuple[type, ...] = (list, dict, set, deque)
 
@@ -28,6 +28,7 @@ class Heap:
         tensors = _tensor_types()
         own = own_classes() if with_hidden and not is_deep else set()
         wanted = {*bases, *tensors, *own}
+        local_values = own_locals() if with_hidden and not is_deep else []
         objects = gc.get_objects()
         picked = list(compress(objects, map(wanted.__contains__, map(type, objects))))
         self.tensors = [one for one in picked if type(one) in tensors]
@@ -35,7 +36,8 @@ class Heap:
         if is_deep:
             referents = gc.get_referents(*objects)
         elif with_hidden:
-            referents = held_by_the_program([one for one in picked if type(one) in own])
+            instances = [one for one in picked if type(one) in own]
+            referents = held_by_the_program(instances, local_values)
         del objects
         self.hidden = _untracked_dicts(referents)
         self.arrays = _arrays(referents)
