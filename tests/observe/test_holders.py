@@ -475,6 +475,7 @@ def test_thread_local() -> None:
 def test_logging_handler() -> None:
     """Breaks when what a handler buffers is not found at its logger."""
     logger = logging.getLogger("test_holders")
+    logger.propagate = False  # pytest keeps records too, and so do torch's handlers
     logger.addHandler(logging.handlers.MemoryHandler(1000))
     logger.warning("kept")
     weak = weakref.ref(logger.handlers[0].buffer[0])  # type: ignore[attr-defined]

@@ -178,7 +178,8 @@ class Inquiry:
                 first, path = _take_innermost(weighed, own, deadline_ns)
             else:
                 path = path_to(first.lead, own, deadline_ns)
-            if not can_pile_up(first.lead, path):
+            is_told = first.lead.kind == "chain" and self._telling.has_told(path)
+            if is_told or not can_pile_up(first.lead, path):
                 continue
             kin = take_kin(first, weighed) if first.lead.kind == "container" else []
             family = [first, *kin]

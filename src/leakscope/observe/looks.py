@@ -71,6 +71,7 @@ class Looks:
                 pulse.next_row_ns = monotonic_ns() + _SOON_NS
         except BaseException:
             self.abandon()
+            self._reset()
             raise
 
     def _is_importing(self) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from msgspec.structs import replace
 
 from leakscope.model import Holding, Link, Moment
@@ -33,6 +35,12 @@ class Telling:
         known = self._families.get(key)
         self._families[key] = holding if known is None else _together(known, holding)
 
+    def has_told(self, path: tuple[Link, ...]) -> bool:
+        """Is something on this path told already as what grows?"""
+        names = {(link.scope, link.name) for link in path if link.name}
+        told = (holding.path[holding.grows_at] for holding in self._families.values())
+        return any((link.scope, link.name) in names for link in told if link.name)
+
     def done(self) -> list[Holding]:
         return [self._with_history(key, holding) for key, holding in self._families.items()]
 
@@ -51,8 +59,28 @@ def path_to(lead: Lead, own: set[int], deadline_ns: int) -> tuple[Link, ...]:
         return links_of_cycle(lead.it)
     if lead.kind == GRADIENT_CYCLE:
         return links_of_gradient_cycle(lead.it)
-    path = find_path(lead.it, is_ours=lambda one: id(one) in own, deadline_ns=deadline_ns)
-    return path.links or (Link("held by something that was not found", describe(lead.it)),)
+    paths = []
+    for one in _to_search(lead):
+        path = find_path(one, is_ours=lambda other: id(other) in own, deadline_ns=deadline_ns)
+        paths.append(path.links)
+        if lead.kind != "chain" or _is_piled_up(path.links):
+            return path.links or _not_found(lead)
+    return paths[0] or _not_found(lead)
+
+
+def _to_search(lead: Lead) -> list[Any]:
+    """Of what lives on, a few: one may be in use by the step that is under way."""
+    if lead.kind != "chain":
+        return [lead.it]
+    return [lead.it, lead.items[len(lead.items) // 2], lead.items[-1]][: len(lead.items)]
+
+
+def _is_piled_up(path: tuple[Link, ...]) -> bool:
+    return any(link.kind == "item" for link in path) and is_held(path)
+
+
+def _not_found(lead: Lead) -> tuple[Link, ...]:
+    return (Link("held by something that was not found", describe(lead.it)),)
 
 
 def is_held(path: tuple[Link, ...]) -> bool:
@@ -118,8 +146,10 @@ def _grows_at(lead: Lead, path: tuple[Link, ...]) -> int:
 
 def _together(one: Holding, other: Holding) -> Holding:
     """Two things of one description: the same attribute of several modules, say."""
-    pairs = zip(one.counts, other.counts, strict=True)
-    counts = tuple((step, first + second) for (step, first), (_, second) in pairs)
+    more_counts = dict(other.counts)
+    counts = tuple(
+        (step, count + more_counts[step]) for step, count in one.counts if step in more_counts
+    )
     grown, more = (_grown(holding) for holding in (one, other))
     total = grown * one.bytes_each + more * other.bytes_each
     return replace(
