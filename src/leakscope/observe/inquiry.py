@@ -179,6 +179,8 @@ class Inquiry:
             else:
                 path = path_to(first.lead, own, deadline_ns)
             is_told = first.lead.kind == "chain" and self._telling.has_told(path)
+            # A list, a method and an object in one cycle are three leads to the same.
+            is_told = is_told or (first.lead.kind == "cycle" and self._telling.has_cycle())
             if is_told or not can_pile_up(first.lead, path):
                 continue
             kin = take_kin(first, weighed) if first.lead.kind == "container" else []

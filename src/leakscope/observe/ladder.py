@@ -43,8 +43,8 @@ _ENOUGH_EXPLAINED = 0.5
 _MOST_LOOKS = 12
 
 
-_TICKS_A_FLOOR = 2
-_TICKS_BETWEEN = 10
+_TICKS_A_FLOOR = 1
+_TICKS_BETWEEN = 7
 """By the clock rows are 20 ms apart at first and a tick is 10 ms: a program of half a second must
 have been looked at twice by then."""
 
@@ -66,6 +66,7 @@ class Ladder:
         self._bytes = Trend(_ENOUGH_BYTES, **floor)
         self._blocks = Trend(_ENOUGH_BLOCKS, **floor)
         self._pages = Trend(_ENOUGH_PAGES, **floor)
+        self._is_clock = is_clock
         self._between = _TICKS_BETWEEN if is_clock else _STEPS_BETWEEN
         self._next = Rung.FIRST
         self._at_step = 0
@@ -142,6 +143,8 @@ class Ladder:
     @property
     def traced_steps(self) -> int:
         """How long a window is to be."""
+        if self._is_clock:
+            return _LONG_STEPS_TRACED
         return _LONG_STEPS_TRACED if self._pace_ns > _LONG_STEP_NS else _STEPS_TRACED
 
     @property

@@ -11,12 +11,15 @@ import gc
 import sys
 import weakref
 from collections import Counter
+from types import CodeType, FrameType, FunctionType, ModuleType
 from typing import Any
 
 _FROZEN_BY_PYTHON = 10_000
 """Python 3.12 starts with 375 frozen objects; `gc.freeze()` in a training program hides 290,000."""
 
 _MOST_BORN = 20_000
+_MOST_TOGETHER = 10_000
+_NO_WAY = (type, ModuleType, FunctionType, CodeType, FrameType)
 _weakref_offset: Any = type.__dict__["__weakrefoffset__"]
 
 
@@ -95,17 +98,21 @@ class Survivors:
 
 
 def garbage_among(objects: list[Any]) -> list[Any]:
-    """Those that nothing outside of them holds: cycles waiting for the collector.
+    """Those that nothing holds but themselves: cycles waiting for the collector.
 
-    The collector's own method, without collecting: references from within are taken off each
-    object's count; what has some left is held from outside, and so is all it reaches.
+    The collector's own method, without collecting: they and what they lead to are taken together,
+    references from within are taken off each one's count, and what has some left is held from
+    outside, with all that it leads to.
     """
-    index = {id(one): place for place, one in enumerate(objects)}
+    together = _with_what_they_lead_to(objects)
+    index = {id(one): place for place, one in enumerate(together)}
     # Our own references: the list's, the loop's, the argument's, as this Python counts them.
     (ours,) = [sys.getrefcount(one) for one in [object()]]
-    counts = [sys.getrefcount(one) - ours for one in objects]
-    edges: list[list[int]] = []
+    counts = [sys.getrefcount(one) - ours for one in together]
     for one in objects:
+        counts[index[id(one)]] -= 1  # the caller's list
+    edges: list[list[int]] = []
+    for one in together:
         targets = [index[id(other)] for other in gc.get_referents(one) if id(other) in index]
         edges.append(targets)
         for target in targets:
@@ -117,7 +124,22 @@ def garbage_among(objects: list[Any]) -> list[Any]:
             if target not in reached:
                 reached.add(target)
                 held.append(target)
-    return [one for place, one in enumerate(objects) if place not in reached]
+    return [one for place, one in enumerate(together) if place not in reached]
+
+
+def _with_what_they_lead_to(objects: list[Any]) -> list[Any]:
+    """Nearest first, at most so many; no classes, modules and functions, which all the rest of the
+    program hangs on."""
+    together = list(objects)
+    seen = set(map(id, objects))
+    for one in together:  # grows while it is read
+        if len(together) >= _MOST_TOGETHER:
+            break
+        for other in gc.get_referents(one):
+            if id(other) not in seen and gc.is_tracked(other) and type(other) not in _NO_WAY:
+                seen.add(id(other))
+                together.append(other)
+    return together
 
 
 def kinds_of(objects: list[Any]) -> Counter[type]:

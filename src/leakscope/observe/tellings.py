@@ -41,6 +41,9 @@ class Telling:
         told = (holding.path[holding.grows_at] for holding in self._families.values())
         return any((link.scope, link.name) in names for link in told if link.name)
 
+    def has_cycle(self) -> bool:
+        return any(holding.kind == "cycle" for holding in self._families.values())
+
     def done(self) -> list[Holding]:
         return [self._with_history(key, holding) for key, holding in self._families.items()]
 

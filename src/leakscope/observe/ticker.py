@@ -19,7 +19,7 @@ from time import monotonic, sleep
 from types import FrameType
 from typing import Any
 
-FIRST_S = 0.02
+FIRST_S = 0.01
 SLOWEST_S = 0.5
 _STRETCH = 1.1
 """Pauses: 0.3 s have nine ticks, a second has seventeen, from 6 s on it is two a second."""

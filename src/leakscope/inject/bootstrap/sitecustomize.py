@@ -22,6 +22,10 @@ _WAIT_S = 0.15
 """A process that lives longer, and has not begun to import torch, is followed by the clock. Loading
 the agent takes 25 ms of CPU beside numpy and 50 ms alone; what is over sooner never pays it."""
 
+_GLANCE_S = 0.02
+"""So often the waiting thread looks whether numpy is there: a program that has it computes, and may
+be over in half a second."""
+
 _PATIENCE_S = 1.0
 
 
@@ -112,6 +116,13 @@ def _keep_interrupt():
             exec("raise KeyboardInterrupt")
         except KeyboardInterrupt:
             pass
+
+
+def _has_numpy():
+    """All of it: one that is being imported may be torch's, which starts the agent itself."""
+    spec = getattr(sys.modules.get("numpy"), "__spec__", None)
+    is_loading = getattr(spec, "_initializing", False) or "torch" in sys.modules
+    return spec is not None and not is_loading
 
 
 class _Waiter:
@@ -207,8 +218,13 @@ class _Waiter:
     def _wait(self, wake, done):
         self._task = self._threads.get_native_id()
         try:
-            wait_s = max(self._due_s - time.monotonic(), 0.0)
-            if not wake.acquire(True, wait_s) and self.is_needed:
+            while True:
+                wait_s = self._due_s - time.monotonic()
+                if wait_s <= 0.0 or _has_numpy():
+                    break
+                if wake.acquire(True, min(wait_s, _GLANCE_S)):
+                    return
+            if self.is_needed:
                 self.is_needed = False
                 self._loaded_s = time.monotonic()
                 _quietly(self._start_by_clock, self._directory)
