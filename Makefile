@@ -36,6 +36,7 @@ bench: $(READY)
 	$(BIN)/pip install --quiet -c constraints.txt -e '.[bench]'
 	$(BIN)/python bench/judge_lab.py --series 400 --seed 6000 --markdown docs/accuracy.md
 	$(BIN)/python bench/cost.py --markdown docs/cost.md
+	$(BIN)/python bench/pauses.py --markdown docs/pauses.md
 
 # torch first and pinned: with the CPU build installed nothing else pulls in another one.
 $(READY): pyproject.toml constraints.txt

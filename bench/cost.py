@@ -27,6 +27,7 @@ WORKLOADS = {
     "transformer": ("transformer.py", "120"),
     "inference": ("inference.py", "12000"),
     "inference, tiny requests": ("inference.py", "40000", "40"),
+    "leak being chased": ("leaking.py", "12000"),
 }
 VARIANTS = ("bare", "bare again", "leakscope", "memray", "tracemalloc")
 

@@ -48,11 +48,30 @@ def touchy(base, **namespace):
 
         return call
 
-    names = (
-        "__eq__ __hash__ __len__ __bool__ __iter__ __contains__ __getattr__ __getattribute__ "
-        "__getitem__ __repr__ __str__ __sizeof__ __dir__ __reduce_ex__ __reversed__ __next__ "
-        "__call__ __index__ __float__ __fspath__ __enter__ __missing__"
-    ).split()
+    names = [
+        "__eq__",
+        "__hash__",
+        "__len__",
+        "__bool__",
+        "__iter__",
+        "__contains__",
+        "__getattr__",
+        "__getattribute__",
+        "__getitem__",
+        "__repr__",
+        "__str__",
+        "__sizeof__",
+        "__dir__",
+        "__reduce_ex__",
+        "__reversed__",
+        "__next__",
+        "__call__",
+        "__index__",
+        "__float__",
+        "__fspath__",
+        "__enter__",
+        "__missing__",
+    ]
     methods = {name: method(name) for name in names}
     methods["__class__"] = property(lambda self: said("__class__"))
     return Meta("Touchy" + base.__name__, (base,), {**methods, **namespace})
@@ -85,8 +104,7 @@ table = KINDS[2]()
 
 
 def step(number, weak_values):
-    for kind in KINDS:
-        kept.append(kind())
+    kept.extend([kind() for kind in KINDS])
     registry["k", number] = [number] * 300
     columns[number % 3].append(bytearray(500))
     list.append(grower, Plain())

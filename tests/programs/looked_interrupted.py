@@ -60,7 +60,7 @@ def go_on(steps, by_clock):
     """Catches every interrupt. Nothing of ours may stay switched on."""
     left = set()
     caught = 0
-    for number in range(steps):
+    for _ in range(steps):
         try:
             train(1, by_clock)
             sum(range(100))

@@ -17,7 +17,7 @@ class Box:
 
 
 def numbers(most):
-    for number in range(most):
+    for number in range(most):  # noqa: UP028 - instructions of Python, where threads take turns
         yield number
 
 
@@ -29,7 +29,7 @@ def churn(place):
             rounds += 1
             # Tuples, dicts and frames that are half done while another thread looks at them.
             made = tuple(number * 2 for number in numbers(60))
-            assert len(made) == 60 and made[-1] == 118
+            assert made[59:] == (118,)
             mine.append(made)
             mine.sort(key=lambda one: -one[3])
             box = Box()
@@ -43,7 +43,7 @@ def churn(place):
             assert [one[1] for one in mine] == [2] * len(mine)
             if len(mine) > 20:
                 mine.clear()
-    except BaseException as error:
+    except BaseException as error:  # noqa: BLE001
         errors.append(repr(error))
     if not rounds:
         errors.append("never ran")

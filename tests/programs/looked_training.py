@@ -101,6 +101,6 @@ def train(epochs):
 if __name__ == "__main__":
     if "watch" in sys.argv:
         with leakscope.watch(out=sys.argv[-1]):
-            train(3)
+            train(2)
     else:
-        train(3)
+        train(2)
