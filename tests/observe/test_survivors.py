@@ -33,7 +33,7 @@ def test_only_what_was_born_in_the_window_survives() -> None:
     window.mark(step=12)
     later = Node()
     born = window.end()
-    assert kinds_of(born)[Node] == 7
+    assert dict(kinds_of(born))[Node] == 7
     assert not any(one is later for one in born)
     assert window.steps == 2
     assert gc.get_freeze_count() == 0

@@ -51,6 +51,7 @@ def churn(place):
 
 def main(steps, by_clock):
     global is_over
+    sys.setswitchinterval(0.0002)  # turns are short, so that many fall into a look
     threads = [threading.Thread(target=churn, args=(place,)) for place in range(4)]
     for thread in threads:
         thread.start()

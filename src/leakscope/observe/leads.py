@@ -149,7 +149,7 @@ def leads_among(born: list[Any], steps: int) -> list[Lead]:
 
 def _leads_of_kinds(kind: str, objects: list[Any], steps: int) -> list[Lead]:
     leads = []
-    for type_, count in kinds_of(objects).most_common(_KINDS):
+    for type_, count in kinds_of(objects)[:_KINDS]:
         if count >= steps * _FEWEST_BORN_A_STEP:
             items = sample_of(objects, type_, _ITEMS_WEIGHED)
             if kind == "cycle" and not is_in_cycle(items[0]):

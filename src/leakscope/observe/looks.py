@@ -5,11 +5,14 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
+from functools import partial
 from time import monotonic_ns, thread_time_ns
 from typing import TYPE_CHECKING, Any
 
-from leakscope.model import Holding, Mark, Moment, Source, Window
+from leakscope.model import Gap, Holding, Mark, Moment, Source, Window
 from leakscope.observe.budget import Budget
+from leakscope.observe.errand import Errand, is_main_thread
+from leakscope.observe.guard import guarded
 from leakscope.observe.ladder import Ladder, Rung
 from leakscope.observe.pulse import Pulse
 from leakscope.record.format import storable
@@ -25,6 +28,10 @@ _SOON_NS = 500_000
 _CLOCK = "tick"
 _BLOCK_BYTES = 71
 _MOST_SITES = 16
+
+
+_PATIENCE_NS = 500_000_000
+_errand = Errand()
 
 
 class Looks:
@@ -45,6 +52,7 @@ class Looks:
         self._modules = 0
         self._overhead_bytes = 0
         self._has_told_sources = False
+        self._errand = _errand
         self._reset()
 
     def _reset(self) -> None:
@@ -54,6 +62,9 @@ class Looks:
 
     def on_row(self, source: str, step: int) -> None:
         """Called after every row; nearly always there is nothing to do."""
+        if source == self._source and self._errand.is_outstanding:
+            self._lose_patience()
+            return
         if source != self._source or (source == _CLOCK and self._is_importing()):
             self._source = source
             self.abandon()
@@ -63,12 +74,29 @@ class Looks:
         rung = self._ladder.due(
             pulse.taken_ns, step, pulse.in_use_bytes, pulse.blocks_count, pulse.rss_bytes
         )
+        is_tracing = self._inquiry is not None and self._inquiry.is_tracing
+        if rung is None and not is_tracing:
+            return
+        if source == _CLOCK and not is_main_thread():
+            self._errand.send(guarded(partial(self._act, rung, step), "attribution", self._gap))
+        else:
+            self._act(rung, step)
+
+    def _gap(self, gap: Gap) -> None:
+        self._writer.append(Gap(gap.what, gap.why, self._process))
+
+    def _lose_patience(self) -> None:
+        """The main thread waits for something and does not come: then it is our own errand."""
+        if self._errand.waited_ns() > _PATIENCE_NS and (call := self._errand.take_back()):
+            call()
+
+    def _act(self, rung: Rung | None, step: int) -> None:
         try:
             if rung is not None:
                 self._climb(rung, step)
             elif self._inquiry is not None and self._inquiry.is_tracing:
                 self._inquiry.in_window(step)
-                pulse.next_row_ns = monotonic_ns() + _SOON_NS
+                self._pulse.next_row_ns = monotonic_ns() + _SOON_NS
         except BaseException:
             self.abandon()
             self._reset()
@@ -81,6 +109,7 @@ class Looks:
 
     def abandon(self) -> None:
         """Leave nothing on: the steps are counted differently now, or this is the end."""
+        self._errand.cancel()
         if self._inquiry is not None:
             self._inquiry.abandon()
             self._inquiry = None
@@ -91,6 +120,7 @@ class Looks:
 
     def after_fork(self, process: str, writer: Writer) -> None:
         self._process, self._writer = process, writer
+        self._errand.forget()
         self.abandon()
         self.budget = Budget(self.budget.share)
         self._has_told_sources = False

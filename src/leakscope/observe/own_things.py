@@ -10,17 +10,25 @@ import gc
 import sys
 from typing import Any
 
-from leakscope.observe.anatomy import class_module, is_of_the_user, module_dict, module_file
+from leakscope.observe.anatomy import (
+    class_dict,
+    class_file,
+    class_module,
+    is_of_the_user,
+    module_dict,
+    module_file,
+    mro_of,
+)
 from leakscope.observe.frames import locals_of, running_frames
 
 _MOST_INSTANCES = 20_000
 _MOST_FRAMES = 64
 
 
-def own_classes() -> set[type]:
+def own_classes() -> list[type]:
     """The classes that the program's own files define."""
     names = {name for name, _ in _own_modules()}
-    return {kind for kind in _classes() if class_module(kind) in names}
+    return [kind for kind in _classes() if class_module(kind) in names]
 
 
 def own_locals() -> list[Any]:
@@ -35,6 +43,22 @@ def own_locals() -> list[Any]:
             with locals_of(running.frame) as names:
                 found.extend(names.values())
     return found
+
+
+def has_odd_metaclass() -> bool:
+    """Do classes of the program answer for their own hash or equality? Every set of classes would
+    run its code then."""
+    stack: list[type] = [type]
+    while stack:
+        kind = stack.pop()
+        stack.extend(type.__subclasses__(kind))
+        behind = [
+            class_dict(base) for base in mro_of(kind) if base is not type and base is not object
+        ]
+        is_odd = any("__hash__" in names or "__eq__" in names for names in behind)
+        if is_odd and is_of_the_user(class_file(kind)):
+            return True
+    return False
 
 
 def held_by_the_program(instances: list[Any], local_values: list[Any]) -> list[Any]:

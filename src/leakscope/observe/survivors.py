@@ -11,11 +11,15 @@ import gc
 import sys
 import weakref
 from collections import Counter
+from itertools import compress
 from types import CodeType, FrameType, FunctionType, ModuleType
 from typing import Any
 
-_FROZEN_BY_PYTHON = 10_000
-"""Python 3.12 starts with 375 frozen objects; `gc.freeze()` in a training program hides 290,000."""
+from leakscope.observe.anatomy import is_exactly
+from leakscope.observe.moments import wait_for_calm
+
+_FROZEN_BY_PYTHON = 1_000
+"""Python 3.12 starts with 375 frozen objects; `gc.freeze()` hides 4,800 in a bare Python."""
 
 _MOST_BORN = 20_000
 _MOST_TOGETHER = 10_000
@@ -66,9 +70,7 @@ class Survivors:
         if self._is_open and step >= self._until:
             born = self._thaw()
             self._marked = step
-            self._born = [
-                weakref.ref(one) for one in born[:_MOST_BORN] if _weakref_offset.__get__(type(one))
-            ]
+            self._born = list(map(weakref.ref, born[:_MOST_BORN]))
 
     def end(self) -> list[Any]:
         """The survivors; none without a mark, or if the program froze or thawed meanwhile."""
@@ -82,10 +84,22 @@ class Survivors:
             self._thaw()
 
     def _thaw(self) -> list[Any]:
-        """What was born since; nothing if the program interfered."""
+        """What was born since and can be followed; nothing if the program interfered."""
         self._is_open = False
-        born = gc.get_objects()
-        tracked = set(map(id, born))
+        try:
+            wait_for_calm()
+        except RuntimeError as error:
+            self.why_not = str(error)
+            gc.unfreeze()
+            return []
+        kinds = {id(kind): kind for kind in map(type, gc.get_objects())}
+        wanted = {key for key, kind in kinds.items() if _weakref_offset.__get__(kind)}
+        # Dropped at once: it may have a tuple that another thread is filling right now, and Python
+        # refuses to fill one that somebody else refers to.
+        young = gc.get_objects()
+        born = list(compress(young, map(wanted.__contains__, map(id, map(type, young)))))
+        tracked = set(map(id, young))
+        del young
         if id(self._elder) in tracked:
             self.why_not = "the program itself uses gc.unfreeze"
             return []
@@ -136,14 +150,17 @@ def _with_what_they_lead_to(objects: list[Any]) -> list[Any]:
         if len(together) >= _MOST_TOGETHER:
             break
         for other in gc.get_referents(one):
-            if id(other) not in seen and gc.is_tracked(other) and type(other) not in _NO_WAY:
+            if id(other) not in seen and gc.is_tracked(other) and not is_exactly(other, *_NO_WAY):
                 seen.add(id(other))
                 together.append(other)
     return together
 
 
-def kinds_of(objects: list[Any]) -> Counter[type]:
-    return Counter(map(type, objects))
+def kinds_of(objects: list[Any]) -> list[tuple[type, int]]:
+    """The types, by id, with how many there are, the most frequent first."""
+    counts = Counter(map(id, map(type, objects)))
+    kinds = {id(kind): kind for kind in map(type, objects)}
+    return [(kinds[key], count) for key, count in counts.most_common()]
 
 
 def sample_of(objects: list[Any], kind: type, most: int) -> list[Any]:
