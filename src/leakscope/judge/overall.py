@@ -21,6 +21,10 @@ _LARGEST = 1024.0
 days, not months), but never below 64 bytes and always from 1 KiB a step on: a list of losses kept
 as floats grows by 32 bytes a step, and is what people mean to do."""
 
+_SMALLEST_BY_CLOCK = float(1 << 20)
+"""Bytes in all. By the clock a step is 10 ms of whatever the program does, starting up included:
+a few hundred KiB in a run are its warm-up, or the agent's own."""
+
 _FEWEST_STEPS = 8
 
 _SEVERITY = (Outcome.STEADY, Outcome.UNKNOWN, Outcome.GROWING, Outcome.LEAK)
@@ -39,6 +43,8 @@ class Overall(NamedTuple):
 def judge_run(run: RunSeries, limit_bytes: int | None, names: dict[str, str]) -> Overall:
     """Judge every process, then say one thing about all of them."""
     smallest = smallest_that_matters(run.axis.step_seconds, limit_bytes)
+    if run.axis.tick_s is not None:
+        smallest = max(smallest, _SMALLEST_BY_CLOCK / max(run.axis.last_step, 1))
     accounts = []
     for process in dict.fromkeys(name for _, name in run.series):
         if not _has_kind(run, process, "helper"):

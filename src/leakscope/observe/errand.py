@@ -23,6 +23,9 @@ def is_main_thread() -> bool:
 class Errand:
     """One at a time. Must live as long as the process: the interpreter has its bare address."""
 
+    is_busy = False
+    """Asked by the bootstrap: what is imported now is not the program starting up."""
+
     def __init__(self) -> None:
         self._call: Callable[[], object] | None = None
         self._is_queued = False
@@ -61,11 +64,11 @@ class Errand:
         call, self._call = self._call, None
         # A trace function would follow us, and unbind variables that we have read.
         if call is not None and sys.gettrace() is None and sys.getprofile() is None:
-            self.is_under_way = True
+            self.is_under_way = Errand.is_busy = True
             try:
                 call()
             finally:
-                self.is_under_way = False
+                self.is_under_way = Errand.is_busy = False
         return False
 
 

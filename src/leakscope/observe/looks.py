@@ -9,6 +9,8 @@ from functools import partial
 from time import monotonic_ns, thread_time_ns
 from typing import TYPE_CHECKING, Any
 
+from msgspec.structs import replace
+
 from leakscope.model import Gap, Holding, Mark, Moment, Source, Window
 from leakscope.observe.budget import Budget
 from leakscope.observe.errand import Errand, is_main_thread
@@ -147,8 +149,6 @@ class Looks:
 
     def _climb(self, rung: Rung, step: int) -> None:
         began_ns, began_cpu_ns = monotonic_ns(), thread_time_ns()
-        if self._source == _CLOCK:
-            self._inquire()  # what its modules take must not look like the program's
         before = self._pulse.counters()
         inquiry = self._inquire()
         if rung is Rung.FIRST:
@@ -167,7 +167,7 @@ class Looks:
             self._close_native(step)
         is_native = self._native is not None and self._native.is_open
         self._pulse.is_disturbed = inquiry.is_tracing or is_native
-        if rung is Rung.FIRST and self._source != _CLOCK:
+        if rung is Rung.FIRST:
             self._count_our_own(before, inquiry.own_bytes)
         self._pulse.own_bytes = self._overhead_bytes + inquiry.own_bytes
         for gap in inquiry.gaps:
@@ -182,19 +182,20 @@ class Looks:
             cpu_ns=thread_time_ns() - began_cpu_ns,
             explained=inquiry.explained,
         )
-        self._mark(rung, ended_ns - began_ns)
+        self._mark(rung, ended_ns - began_ns, step)
         self._modules = len(sys.modules)  # ours, memray's
         if rung in (Rung.WINDOW, Rung.NATIVE):
             self._pulse.next_row_ns = monotonic_ns() + _SOON_NS
 
-    def _mark(self, rung: Rung, duration_ns: int) -> None:
+    def _mark(self, rung: Rung, duration_ns: int, step: int) -> None:
         """What it cost; and, from before anything of ours lay in the heap, the counters."""
         has_values = rung in (Rung.FIRST, Rung.WINDOW, Rung.NATIVE)
         values = dict(self._last) if has_values else {}
         values["longest_ns"] = self.budget.longest_ns
         values["spent_ns"] = self.budget.spent_ns
         what = "look" if has_values else "look done"
-        moment = self._now()
+        # The step at which it began: by the clock, others have passed since.
+        moment = replace(self._now(), step=step)
         self._writer.append(
             Mark(moment, self._process, what, duration_ns, values, rung.value, self._source)
         )
@@ -247,8 +248,7 @@ class Looks:
 
     def _count_our_own(self, before: dict[str, int], kept_bytes: int) -> None:
         """What a first look leaves in the heap: modules (2 MB, with the table of all names that
-        may grow on their account) and what it has noted. Not the program's, so taken off. By the
-        clock it cannot be told: there the program goes on while we look."""
+        may grow on their account) and what it has noted. Not the program's, so taken off."""
         after = self._pulse.counters()
         grown = after.get("in_use_bytes", 0) - before.get("in_use_bytes", 0)
         self._overhead_bytes += max(grown - kept_bytes, 0)

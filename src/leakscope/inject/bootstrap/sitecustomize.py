@@ -263,8 +263,12 @@ class _TorchFinder:
         _append(directory, process, line)
 
     def find_spec(self, name, path=None, target=None):
-        # What our own threads import is not the program starting up.
-        if not self._is_started and (self._waiter is None or self._waiter.is_main_thread()):
+        # What we ourselves import is not the program starting up.
+        errands = getattr(sys.modules.get("leakscope.observe.errand"), "Errand", None)
+        is_ours = getattr(errands, "is_busy", False) or not (
+            self._waiter is None or self._waiter.is_main_thread()
+        )
+        if not self._is_started and not is_ours:
             now = time.monotonic_ns()
             self._is_started = now - self._imported_ns > _START_UP_PAUSE_NS
             if not self._is_started:
