@@ -8,10 +8,13 @@ from __future__ import annotations
 
 from time import monotonic_ns
 
-_CREDIT_S = 100.0
-"""Seconds of running for which is paid in advance: at 1 % a process may spend a second on looks
-before it has earned it, a first look, a second and two native windows in a PyTorch process (some
-280,000 objects). Only programs whose memory rises ever spend it."""
+_CREDIT_S = 60.0
+"""Seconds of running for which is paid in advance: at 1 % a process may spend 0.6 s on looks before
+it has earned them, a first look and a second in a PyTorch process (some 280,000 objects). Only
+programs whose memory rises ever spend it."""
+
+NATIVE_CREDIT_S = 40.0
+"""More of it for native windows, which come last, and only if nothing else has explained it."""
 
 
 class Budget:
@@ -28,8 +31,8 @@ class Budget:
         earned_ns = (now_ns - self._started_ns + _CREDIT_S * 1e9) * self.share
         return int(earned_ns) - self.spent_ns
 
-    def allows(self, cost_ns: float, now_ns: int) -> bool:
-        return cost_ns <= self.left_ns(now_ns)
+    def allows(self, cost_ns: float, now_ns: int, more_credit_s: float = 0.0) -> bool:
+        return cost_ns <= self.left_ns(now_ns) + more_credit_s * 1e9 * self.share
 
     def pay(self, cost_ns: int, pause_ns: int = 0) -> None:
         self.spent_ns += cost_ns

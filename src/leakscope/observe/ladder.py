@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from enum import Enum
 
-from leakscope.observe.budget import Budget
+from leakscope.observe.budget import NATIVE_CREDIT_S, Budget
 from leakscope.observe.trend import Trend
 
 _ENOUGH_BYTES = 48 << 10
@@ -156,7 +156,7 @@ class Ladder:
         if self._next in (Rung.SECOND, Rung.NATIVE_END):
             return True  # tracing costs more with every step: never leave the window open
         if self._next is Rung.NATIVE:
-            return self._rises and self._budget.allows(self._native_ns, now_ns)
+            return self._rises and self._budget.allows(self._native_ns, now_ns, NATIVE_CREDIT_S)
         if self._looks >= _MOST_LOOKS:
             return False
         return self._rises and self._budget.allows(self._cost_ns, now_ns)

@@ -206,6 +206,9 @@ class Looks:
 
             directory = os.path.dirname(self._writer.path)
             self._native = NativeWindow(directory, self._writer.append)
+            before = self._pulse.counters()
+            self._native.prepare()
+            self._count_our_own(before, 0)
         self._native.open()
 
     def _close_native(self, step: int) -> None:

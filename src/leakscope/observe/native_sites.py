@@ -77,6 +77,12 @@ class NativeWindow:
         """False also when it could not be opened, or a fork has ended it."""
         return self._tracker is not None and self._pid == os.getpid()
 
+    def prepare(self) -> None:
+        """Import memray, if it may be used here."""
+        with suppress(Exception):
+            if _why_not() is None:
+                _import_memray()
+
     def open(self) -> None:
         """Follow every allocation of every thread from here on."""
         self._forget_if_inherited()

@@ -37,10 +37,10 @@ class Trend:
 
     @property
     def rises(self) -> bool:
-        """The last three floors go up, or lie all above the three before; and by enough since the
-        lowest of all."""
+        """The last three floors go up, or lie all above the three before; and by enough since half
+        of the run: what the first steps took at once is no reason to look at a later creep."""
         floors = self._floors
-        if len(floors) < 3 or floors[-1] - min(floors) < self.enough:
+        if len(floors) < 3 or floors[-1] - floors[(len(floors) - 1) // 2] < self.enough:
             return False
         before, last = floors[-6:-3], floors[-3:]
         return last[0] < last[1] < last[2] or (len(before) == 3 and min(last) > max(before))
