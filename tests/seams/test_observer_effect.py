@@ -117,7 +117,8 @@ def test_program_that_cannot_start_fails_as_with_python(kind: str, tmp_path: Pat
     if content is not None:
         target.write_text(content)
     plain = run_plain(words, tmp_path)
-    assert (plain.status != 0) == (kind != "directory")
+    # Python 3.11.2 runs a file of null bytes as an empty program; later ones refuse it.
+    assert kind == "not text" or (plain.status != 0) == (kind != "directory")
     assert run_watched(words, tmp_path).seen == plain.seen
 
 

@@ -34,6 +34,7 @@ from typing import Any
 from leakscope.model import Frame, Gap, SiteTally
 
 _WHAT = "native allocation sites"
+_ERROR = 40
 _FRAMES = 12
 _LOWEST_DESCRIPTOR = 200
 _NEVER_MS = 2**31 - 1
@@ -220,6 +221,9 @@ def _import_memray() -> Any:
     import memray
 
     _is_imported_by_us = True
+    with suppress(Exception):
+        # It tells of symbols that it has corrected (a Python linked statically), on stderr.
+        memray._memray.set_log_level(_ERROR)
     return memray
 
 
