@@ -28,7 +28,7 @@ def churn(place):
         while not is_over:
             rounds += 1
             # Tuples, dicts and frames that are half done while another thread looks at them.
-            made = tuple(number * 2 for number in numbers(60))
+            made = [number * 2 for number in numbers(60)]
             assert made[59:] == (118,)
             mine.append(made)
             mine.sort(key=lambda one: -one[3])

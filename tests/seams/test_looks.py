@@ -112,7 +112,8 @@ def test_children_forked_in_any_window_end_cleanly(steps: str, way: str, tmp_pat
 
 
 def test_threads_may_change_everything_meanwhile(tmp_path: Path) -> None:
-    """Breaks when a look holds what another thread is making (`tuple(…)` raises SystemError)."""
+    """Breaks when a look takes offence at containers that change under it. A tuple that another
+    thread is filling is not among them: docs/limits.md."""
     _compare(tmp_path, "looked_threads.py", "90")
 
 

@@ -73,10 +73,10 @@ class Errand:
 
 
 def _is_true() -> Any:
-    return ctypes.cast(ctypes.pythonapi["PyObject_IsTrue"], ctypes.c_void_p)
+    return ctypes.cast(ctypes.pythonapi.PyObject_IsTrue, ctypes.c_void_p)
 
 
 def _add_pending_call() -> Any:
-    function = ctypes.pythonapi["Py_AddPendingCall"]
+    function = ctypes.pythonapi.Py_AddPendingCall
     function.argtypes = (ctypes.c_void_p, ctypes.c_void_p)
     return function

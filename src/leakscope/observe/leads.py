@@ -142,9 +142,11 @@ def leads_among(born: list[Any], steps: int) -> list[Lead]:
             )
         ]
     garbage = garbage_among(born)
+    cycles: list[Lead] = []
     if len(garbage) >= _FEWEST_GARBAGE_A_STEP * steps:
-        return _leads_of_kinds("cycle", garbage, steps)
-    return _leads_of_kinds("chain", born, steps)
+        cycles = _leads_of_kinds("cycle", garbage, steps)
+    waste = set(map(id, garbage))
+    return cycles + _leads_of_kinds("chain", [one for one in born if id(one) not in waste], steps)
 
 
 def _leads_of_kinds(kind: str, objects: list[Any], steps: int) -> list[Lead]:

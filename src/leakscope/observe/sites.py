@@ -93,7 +93,8 @@ class _RawAllocator:
         self._call("PyMem_SetAllocator")
 
     def _call(self, name: str) -> None:
-        function = ctypes.pythonapi[name]
+        # As an attribute it is made once; ctypes leaves each in a cycle, garbage of ours.
+        function = getattr(ctypes.pythonapi, name)
         function.restype = None
         function(ctypes.c_int(self._RAW), ctypes.byref(self._functions))
 
