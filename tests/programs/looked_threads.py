@@ -29,7 +29,7 @@ def churn(place):
             rounds += 1
             # Tuples, dicts and frames that are half done while another thread looks at them.
             made = [number * 2 for number in numbers(60)]
-            assert made[59:] == (118,)
+            assert made[59:] == [118]
             mine.append(made)
             mine.sort(key=lambda one: -one[3])
             box = Box()
