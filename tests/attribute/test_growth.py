@@ -58,6 +58,18 @@ def test_a_bounded_holder_proves_nothing(tmp_path: Path) -> None:
     assert "maxlen" in report.findings[0].says
 
 
+def test_resident_growth_is_not_explained_by_a_little_live_growth(tmp_path: Path) -> None:
+    """Breaks when a list of 200 bytes a step is blamed for 300 KiB a step outside of malloc."""
+    maker = recording(tmp_path).steps(
+        200, in_use=line(200.0), rss=line(300 * KIB), blocks=flat(1000)
+    )
+    report = analyse(
+        maker.looked(20, 60, line(200.0)).source(PROGRAM).holds("kept", 1.0, 200).done()
+    )
+    assert report.verdict is Outcome.GROWING
+    assert sum(finding.share for finding in report.findings) < 0.1
+
+
 def test_a_steady_run_has_no_findings_whatever_was_seen(tmp_path: Path) -> None:
     maker = recording(tmp_path).steps(200, in_use=flat(), blocks=flat(1000))
     report = analyse(maker.looked(20, 60, line(5)).holds("kept", 1.0, 29 * KIB).done())

@@ -113,12 +113,12 @@ def test_global() -> None:
 def test_main_is_called_by_its_file(monkeypatch: pytest.MonkeyPatch) -> None:
     """Breaks when the program's own module is shown as `__main__`."""
     main = types.ModuleType("__main__")
-    main.__file__ = "/work/train.py"
+    main.__file__ = "/there/train.py"
     vars(main)["losses"] = [Thing()]
     monkeypatch.setitem(sys.modules, "__main__", main)
     path = find_path(vars(main)["losses"][0])
     assert said(path) == ["module train", ".losses", "[x]"]
-    assert (path.links[0].name, path.links[1].file) == ("__main__", "/work/train.py")
+    assert (path.links[0].name, path.links[1].file) == ("__main__", "/there/train.py")
 
 
 def test_class_attribute() -> None:

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from leakscope.attribute.suspects import Explained, Suspect, explain_growth
 from leakscope.judge.account import Account
 from leakscope.judge.overall import Overall
+from leakscope.judge.series import RSS
 from leakscope.model import Outcome, Shape, Verdict
 from leakscope.record.reader import Recording
 
@@ -39,7 +40,10 @@ def attribute(recording: Recording, overall: Overall) -> Attribution:
             explained[account.process] = Explained(account.process, ())
             continue
         explained[account.process] = explain_growth(
-            recording, account.process, is_copy_on_write=shape is Shape.COPY_ON_WRITE
+            recording,
+            account.process,
+            is_copy_on_write=shape is Shape.COPY_ON_WRITE,
+            is_resident=account.verdict.series.metric == RSS,
         )
     return Attribution(accounts, explained)
 

@@ -67,14 +67,24 @@ class Explained(NamedTuple):
 
 
 def explain_growth(
-    recording: Recording, process: str, *, is_copy_on_write: bool = False
+    recording: Recording,
+    process: str,
+    *,
+    is_copy_on_write: bool = False,
+    is_resident: bool = False,
 ) -> Explained:
-    """The suspects of one process, the largest share first; together at most the whole growth."""
+    """The suspects of one process, the largest share first; together at most the whole growth.
+
+    `is_resident`: it is resident memory that grows, so it is that which they have to account for;
+    what little malloc's counters grew meanwhile says nothing about it."""
     sources = sources_for(recording, process)
     if is_copy_on_write:
         return _explain_copies(recording, process, sources)
     latest = _latest(recording.holdings, process)
     measured = _measured_per_step(recording, process, latest)
+    if is_resident:
+        rows = recording.columns(process, _looked_at(recording, process))
+        measured = max(measured, _slope(rows, "rss_bytes", 0, sys.maxsize) or 0.0)
     found = []
     is_clock = _looked_at(recording, process) == CLOCK
     for holding in latest:

@@ -10,7 +10,7 @@ from leakscope import text
 from leakscope.attribute.growth import Attribution
 from leakscope.attribute.places import relative
 from leakscope.attribute.suspects import Suspect
-from leakscope.explain.patterns import UNBOUNDED, Pattern, pattern_of
+from leakscope.explain.patterns import pattern_of
 from leakscope.model import Finding, Fix, Holding, Link, TraceLine
 
 
@@ -66,7 +66,7 @@ def finding_for(
         name=pattern.name,
         blame="your-code" if suspect.keeper is not None or suspect.site is not None else "library",
         certainty=certainty_of(suspect),
-        says=_says(suspect, pattern),
+        says=_says(suspect),
         bytes_per_step=bytes_per_step,
         share=share,
         count_per_step=suspect.count_per_step,
@@ -92,7 +92,7 @@ def certainty_of(suspect: Suspect) -> float:
     return round(certainty, 2)
 
 
-def _says(suspect: Suspect, pattern: Pattern) -> str:
+def _says(suspect: Suspect) -> str:
     holding = suspect.holding
     what = _what_grows(holding, suspect.named)
     rate = f"{suspect.count_per_step:,.3g}"
@@ -122,7 +122,7 @@ def _says(suspect: Suspect, pattern: Pattern) -> str:
         case "native":
             return f"native memory made here is never freed: {rate} × {each} per step"
     keeps = f"{what} keeps {rate} more {holding.item} per step, {each} each"
-    if pattern is UNBOUNDED and suspect.is_bounded:
+    if suspect.is_bounded:
         keeps += f" (but {suspect.is_bounded})"
     return keeps
 

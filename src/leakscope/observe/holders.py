@@ -43,6 +43,7 @@ from leakscope.observe.frames import (
 from leakscope.observe.links import context_type, is_piece, links_of
 from leakscope.observe.links_in_code import is_suspended
 from leakscope.observe.roots import Hop, global_hop, link_to, local_hop, module_link, root_link
+from leakscope.observe.survivors import FROZEN_BY_PYTHON
 from leakscope.observe.untracked import untracked_holders
 
 _ROUNDS = 20
@@ -74,9 +75,6 @@ _ARTEFACT_FILES = ("/pydevd", "/debugpy/", "/IPython/", "/pdb.py", "/bdb.py")
 _CYCLE = "held by its own cycle only"
 _OUR_REFERENCES = 2
 """To each object while they are counted: the list of the search, and `getrefcount`'s own."""
-
-_FROZEN_BY_PYTHON = 1_000
-"""Python 3.12 starts with 375 frozen objects; `gc.freeze()` hides 4,800 in a bare Python."""
 
 
 class Path(msgspec.Struct, frozen=True, gc=False):
@@ -315,7 +313,7 @@ class _Search:
                 "the time for this search is over" if is_late else f"no root within {rounds} steps"
             )
             return self._in_the_middle(why, rounds)
-        if gc.get_freeze_count() > _FROZEN_BY_PYTHON:
+        if gc.get_freeze_count() > FROZEN_BY_PYTHON:
             return self._in_the_middle("gc.freeze() hides objects from the search", rounds)
         unexplained = self._held_from_nowhere()
         if not unexplained:

@@ -18,7 +18,7 @@ from typing import Any
 from leakscope.observe.anatomy import is_exactly
 from leakscope.observe.moments import wait_for_calm
 
-_FROZEN_BY_PYTHON = 1_000
+FROZEN_BY_PYTHON = 1_000
 """Python 3.12 starts with 375 frozen objects; `gc.freeze()` hides 4,800 in a bare Python."""
 
 _MOST_BORN = 20_000
@@ -55,7 +55,7 @@ class Survivors:
     def begin(self, step: int, mark_after: int = 1) -> None:
         self._born = []
         self.why_not = ""
-        if gc.get_freeze_count() > _FROZEN_BY_PYTHON:
+        if gc.get_freeze_count() > FROZEN_BY_PYTHON:
             # Somebody else uses the permanent generation; thawing ours would thaw theirs.
             self.why_not = "the program itself uses gc.freeze"
             return
