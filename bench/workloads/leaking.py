@@ -1,9 +1,7 @@
 """The MLP of mlp.py with a leak: the activations' penalty is kept with its graph, 9 KB a step."""
 
-import sys
-import time
-
 import torch
+from in_turns import run_in_turns
 from torch import nn
 
 torch.manual_seed(0)
@@ -23,9 +21,4 @@ def step():
     history.append(hidden.pow(2).mean())
 
 
-for _ in range(5):
-    step()
-wall, cpu = time.perf_counter(), time.process_time()
-for _ in range(int(sys.argv[1])):
-    step()
-print(time.perf_counter() - wall, time.process_time() - cpu)
+run_in_turns(step)
