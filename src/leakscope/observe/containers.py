@@ -9,7 +9,7 @@ from __future__ import annotations
 from array import array
 from collections import deque
 from collections.abc import Callable, Iterator
-from itertools import islice
+from itertools import compress, islice
 from typing import Any, NamedTuple
 
 from leakscope.observe.heap import Heap
@@ -119,20 +119,12 @@ def find_growing(now: Lengths, before: Lengths) -> list[Growing]:
 
 
 def find_again(growing: list[Growing], heap: Heap) -> list[Grower]:
-    """The containers at those addresses, if they are still longer; in the same order.
-
-    While allocations are traced an address costs 4 µs, for it is an object: only those of the
-    right length are asked for theirs."""
-    if not growing:
-        return []
+    """The containers at those addresses, if they are still longer; in the same order."""
     wanted = {one.id for one in growing}
-    shortest = min(one.before for one in growing)
     found = {}
     for base, group in heap.containers:
-        length = _LENGTHS[base]
-        for one in group:
-            if length(one) > shortest and (key := id(one)) in wanted:
-                found[key] = (one, base)
+        for one in compress(group, map(wanted.__contains__, map(id, group))):
+            found[id(one)] = (one, base)
     growers = []
     for one in growing:
         if one.id in found:

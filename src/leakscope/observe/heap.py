@@ -9,8 +9,9 @@ from __future__ import annotations
 import gc
 import sys
 from collections import deque
-from collections.abc import Callable
-from itertools import compress
+from collections.abc import Iterator
+from itertools import compress, repeat
+from operator import is_
 from typing import Any
 
 from leakscope.observe.moments import wait_for_calm
@@ -32,37 +33,32 @@ class Heap:
         them, and they are found through their holders only. Through those of the program's own
         classes, modules and functions, or, deep, through all there are (60 ms more)."""
         # A class is known by its id where its metaclass has its own hash, which is not ours to run.
-        key: Callable[[type], Any] = id if has_odd_metaclass() else _itself
-        bases = {key(kind): base for base in _BASES for kind in with_subclasses(base)}
-        tensors = set(map(key, _tensor_types()))
-        own = set(map(key, own_classes())) if with_hidden and not is_deep else set()
-        wanted = {*bases, *tensors, *own}
+        is_odd = has_odd_metaclass()
+        bases = {base: _keys(with_subclasses(base), is_odd) for base in _BASES}
+        tensors = _keys(_tensor_types(), is_odd)
+        own = _keys(own_classes(), is_odd) if with_hidden and not is_deep else set()
+        wanted = tensors.union(own, *bases.values())
         local_values = own_locals() if with_hidden and not is_deep else []
         wait_for_calm()
         # Held as shortly as can be: it may have a tuple that another thread is filling right now,
         # and Python refuses to fill one that somebody else refers to.
         objects = gc.get_objects()
-        kinds = map(type, objects) if key is _itself else map(id, map(type, objects))
-        picked = list(compress(objects, map(wanted.__contains__, kinds)))
+        picked = list(_of_kinds(wanted, objects, is_odd))
         all_referents = gc.get_referents(*objects) if is_deep else []
         del objects
-        self.tensors = [one for one in picked if key(type(one)) in tensors]
+        self.tensors = list(_of_kinds(tensors, picked, is_odd))
         referents: list[Any] = []
         if is_deep:
             referents = all_referents
             del all_referents
         elif with_hidden:
-            instances = [one for one in picked if key(type(one)) in own]
+            instances = list(_of_kinds(own, picked, is_odd))
             referents = held_by_the_program(instances, local_values)
         self.hidden = _untracked_dicts(referents)
         self.arrays = _arrays(referents)
         """NumPy's, which the collector does not track either."""
         del referents
-        containers: dict[type, list[Any]] = {base: [] for base in _BASES}
-        for one in picked:
-            base = bases.get(key(type(one)))
-            if base is not None:
-                containers[base].append(one)
+        containers = {base: list(_of_kinds(bases[base], picked, is_odd)) for base in _BASES}
         self.containers = [*containers.items(), (dict, self.hidden)]
         """By their built-in base; the hidden ones last."""
 
@@ -78,8 +74,14 @@ def with_subclasses(base: type) -> list[type]:
     return list(kinds.values())
 
 
-def _itself(kind: type) -> type:
-    return kind
+def _keys(kinds: list[type], is_odd: bool) -> set[Any]:
+    return set(map(id, kinds)) if is_odd else set(kinds)
+
+
+def _of_kinds(wanted: set[Any], objects: list[Any], is_odd: bool) -> Iterator[Any]:
+    """Picked by C alone: 43,000 of 290,000 objects in 10 ms."""
+    kinds = map(id, map(type, objects)) if is_odd else map(type, objects)
+    return compress(objects, map(wanted.__contains__, kinds))
 
 
 def _tensor_types() -> list[type]:
@@ -93,9 +95,14 @@ def _arrays(objects: list[Any]) -> list[Any]:
     kind = getattr(numpy, "ndarray", None) if numpy is not None else None
     if kind is None:
         return []
-    return list({id(one): one for one in objects if type(one) is kind}.values())
+    return list({id(one): one for one in _exactly(kind, objects)}.values())
 
 
 def _untracked_dicts(objects: list[Any]) -> list[dict[Any, Any]]:
-    found = {id(one): one for one in objects if type(one) is dict and not gc.is_tracked(one)}
+    found = {id(one): one for one in _exactly(dict, objects) if not gc.is_tracked(one)}
     return list(found.values())
+
+
+def _exactly(kind: type, objects: list[Any]) -> Iterator[Any]:
+    """Picked by C alone: a deep look goes through a million references."""
+    return compress(objects, map(is_, map(type, objects), repeat(kind)))

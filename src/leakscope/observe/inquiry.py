@@ -122,6 +122,7 @@ class Inquiry:
     def second_look(self, step: int, grown_bytes: float) -> list[Holding]:
         """What has grown since the first look; `grown_bytes` is what it came to by the counters."""
         with collector_at_rest():
+            self._window.pause()
             try:
                 leads = self._find_leads(step)
             finally:
@@ -139,7 +140,6 @@ class Inquiry:
         assert self._noted is not None
         steps = step - self._since
         born = self._survivors.end()
-        # While tracing, every object of our own costs double: no search for what is not needed.
         heap = Heap(with_hidden=self._has_hidden, is_deep=self._is_deep and self._has_hidden)
         leads = leads_of_containers(find_again(self._growing, heap))
         graphs, sizes_of_graphs = find_growing_graphs(heap.tensors, self._noted.graphs, steps)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gc
 import sys
+from itertools import compress
 from typing import Any
 
 from leakscope.observe.anatomy import (
@@ -28,7 +29,8 @@ _MOST_FRAMES = 64
 def own_classes() -> list[type]:
     """The classes that the program's own files define."""
     names = {name for name, _ in _own_modules()}
-    return [kind for kind in _classes() if class_module(kind) in names]
+    kinds = _classes()
+    return list(compress(kinds, map(names.__contains__, map(class_module, kinds))))
 
 
 def own_locals() -> list[Any]:
