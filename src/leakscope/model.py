@@ -127,6 +127,10 @@ class Mark(_Written, frozen=True, tag="mark"):
     """Whose steps the moment's number counts, where that matters."""
 
 
+LOOKS = ("look", "look done")
+"""Marks at the end of a look: with the counters from before it, and without."""
+
+
 class Tally(_Written, frozen=True):
     kind: str
     role: str

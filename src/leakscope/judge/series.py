@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leakscope.judge.axis import Axis, Floats, best_source, clock_axis, own_axis
-from leakscope.model import Sample, Series, SeriesKey
+from leakscope.model import LOOKS, Mark, Sample, Series, SeriesKey
 from leakscope.record.reader import Recording
 
 _PAGE = float(os.sysconf("SC_PAGE_SIZE"))
@@ -101,17 +101,24 @@ class RunSeries:
         return clock_axis(
             max([first, *self._marked("imported", "armed")]),
             min([last, *self._marked("exiting", "end")]),
+            self._looks(),
         )
 
     def _marked(self, *what: str) -> list[int]:
         """When the main process was done importing, when it began to clean up: what memory does
         before and after is not what the program does."""
-        main = {process for process, start in self.recording.starts.items() if start.kind == "main"}
+        return [mark.at.mono_ns for mark in self._marks_of_main(what)]
+
+    def _looks(self) -> list[tuple[float, float]]:
+        """When the main process waited for a look."""
         return [
-            mark.at.mono_ns
-            for mark in self.recording.marks
-            if mark.what in what and mark.process in main
+            (mark.at.mono_ns - mark.duration_ns, mark.at.mono_ns)
+            for mark in self._marks_of_main(LOOKS)
         ]
+
+    def _marks_of_main(self, what: Sequence[str]) -> list[Mark]:
+        main = {process for process, start in self.recording.starts.items() if start.kind == "main"}
+        return [mark for mark in self.recording.marks if mark.what in what and mark.process in main]
 
     def _axis_of(self, process: str) -> Axis:
         """A process that steps by itself has its own axis; a worker is on its parent's."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from leakscope.model import Gap, Holding, Mark, Moment, Source, Window
+from leakscope.model import LOOKS, Gap, Holding, Mark, Moment, Source, Window
 from leakscope.observe.budget import Budget
 from leakscope.observe.errand import Errand, is_main_thread
 from leakscope.observe.guard import guarded
@@ -193,7 +193,7 @@ class Looks:
         values = dict(self._last) if has_values else {}
         values["longest_ns"] = self.budget.longest_ns
         values["spent_ns"] = self.budget.spent_ns
-        what = "look" if has_values else "look done"
+        what = LOOKS[0] if has_values else LOOKS[1]
         # The step at which it began: by the clock, others have passed since.
         moment = replace(self._now(), step=step)
         self._writer.append(

@@ -19,10 +19,10 @@ from time import monotonic, sleep
 from types import FrameType
 from typing import Any
 
-FIRST_S = 0.01
+FIRST_S = 0.005
 SLOWEST_S = 0.5
-_STRETCH = 1.1
-"""Pauses: 0.3 s have nine ticks, a second has seventeen, from 6 s on it is two a second."""
+_STRETCH = 1.05
+"""Pauses: 0.1 s have 14 ticks, 0.3 s have 28, a second has 49, from 10 s on it is two a second."""
 
 HURRY_S = 0.05
 """While a window of ours is open: tracing makes the program slower, so it must not stay open for

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from leakscope import text
 from leakscope.judge.series import RunSeries
-from leakscope.model import Cost, Ending, Gap, Machine, ProcessEnd
+from leakscope.model import LOOKS, Cost, Ending, Gap, Machine, ProcessEnd
 from leakscope.record.reader import Recording
 
 _MACHINE = "machine"
@@ -112,7 +112,7 @@ def blind_spots_of(recording: Recording) -> tuple[Gap, ...]:
 
 
 def cost_of(recording: Recording) -> Cost:
-    looks = [mark for mark in recording.marks if mark.what in ("look", "look done")]
+    looks = [mark for mark in recording.marks if mark.what in LOOKS]
     spent_on_looks = {
         mark.process: max(mark.values.get("spent_ns", 0), 0) for mark in looks
     }  # the last of each process has the sum
