@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from leakscope.attribute.growth import attribute, prove
-from leakscope.explain.findings import findings_of, unexplained_of
+from leakscope.explain.catalogue import harmless_in, load_catalogue
+from leakscope.explain.findings import Scene, findings_of, unexplained_of
+from leakscope.explain.rule import RunCase
 from leakscope.judge.forecast import forecast
 from leakscope.judge.overall import judge_run
 from leakscope.judge.series import RunSeries
-from leakscope.model import REPORT_SCHEMA, Report
+from leakscope.model import REPORT_SCHEMA, Gap, Report
 from leakscope.record.reader import Recording, load
 from leakscope.summarise.facts import (
     blind_spots_of,
@@ -18,7 +20,7 @@ from leakscope.summarise.facts import (
     seconds_of,
 )
 from leakscope.summarise.notes import notes_on
-from leakscope.summarise.peak import peak_of
+from leakscope.summarise.peak import peak_of, roles_of
 from leakscope.summarise.processes import name_processes, summarise_processes, with_name
 
 __all__ = ["analyse", "load"]
@@ -45,6 +47,13 @@ def analyse(recording: Recording) -> Report:
         if now is not None
         else None
     )
+    kinds = {process: start.kind for process, start in recording.starts.items()}
+    scene = Scene(names, kinds, run.axis.source, recording.run.directory)
+    gaps: list[Gap] = []
+    findings = findings_of(attribution, scene, gaps)
+    suspects = tuple(one for each in attribution.explained.values() for one in each.suspects)
+    roles = roles_of(run, run.axis.process or "")
+    harmless = harmless_in(RunCase(run, overall, suspects, roles), gaps)
     verdicts = tuple(with_name(verdict, names) for verdict in overall.verdicts)
     return Report(
         schema=REPORT_SCHEMA,
@@ -57,9 +66,9 @@ def analyse(recording: Recording) -> Report:
         step_seconds=run.axis.step_seconds,
         seconds=seconds_of(recording),
         verdicts=verdicts,
-        findings=findings_of(attribution, names, recording.run.directory),
+        findings=findings,
         unexplained=unexplained_of(attribution, names),
-        blind_spots=blind_spots_of(recording),
+        blind_spots=blind_spots_of(recording, (*load_catalogue().gaps, *gaps)),
         forecast=when,
         peak=peak_of(run),
         notes=notes_on(run, overall, names),
@@ -69,4 +78,5 @@ def analyse(recording: Recording) -> Report:
         cost=cost_of(recording),
         started_wall_ns=recording.run.started_wall_ns,
         leakscope=recording.run.leakscope,
+        harmless=harmless,
     )

@@ -14,6 +14,7 @@ SLUGS = (
     "command-not-found",
     "corrupt-recording",
     "no-program",
+    "no-such-rule",
     "not-a-recording",
     "recording-too-new",
     "unknown-format",
@@ -105,6 +106,15 @@ def unknown_format(name: str, known: tuple[str, ...]) -> LeakscopeError:
         why=f"the formats are {', '.join(known)}",
         do="choose one of them",
         slug="unknown-format",
+    )
+
+
+def no_such_rule(name: str) -> LeakscopeError:
+    return LeakscopeError(
+        f"there is no rule {_quoted(name)}",
+        why="rules have numbers such as LS101, and names such as kept-with-graph",
+        do="`leakscope explain` lists all of them",
+        slug="no-such-rule",
     )
 
 

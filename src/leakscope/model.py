@@ -363,6 +363,14 @@ class Finding(_Noun, frozen=True):
     trace: tuple[TraceLine, ...] = ()
 
 
+class Harmless(_Noun, frozen=True):
+    """Something that looks like a leak and is none, with the figures of this run."""
+
+    rule: str
+    name: str
+    says: str
+
+
 class Forecast(_Noun, frozen=True):
     """When the limit is reached if growth goes on as judged."""
 
@@ -453,3 +461,5 @@ class Report(_Noun, frozen=True):
     cost: Cost
     started_wall_ns: int = 0
     leakscope: str = ""
+    harmless: tuple[Harmless, ...] = ()
+    """What looks like a leak in this run and is none: rules LS001 to LS099."""

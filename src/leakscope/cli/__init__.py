@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import os
 import signal
 import sys
 from collections.abc import Sequence
 
 from leakscope import __version__
-from leakscope.cli import doctor, report, run
+from leakscope.cli import doctor, explain, report, run
 from leakscope.errors import LeakscopeError
 
-_COMMANDS = {"run": run, "report": report, "doctor": doctor}
+_COMMANDS = {"run": run, "report": report, "explain": explain, "doctor": doctor}
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -41,6 +42,9 @@ def main(words: Sequence[str] | None = None) -> int:
     except LeakscopeError as error:
         print(error, file=sys.stderr)
         return error.exit_code
+    except BrokenPipeError:  # `leakscope explain | head`: the reader has had enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 128 + signal.SIGPIPE
     except KeyboardInterrupt:  # while a report is made: no more to say, and no traceback
         run.die_of(signal.SIGINT)
         return 130

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
@@ -10,25 +11,39 @@ from leakscope import text
 from leakscope.attribute.growth import Attribution
 from leakscope.attribute.places import relative
 from leakscope.attribute.suspects import Suspect
-from leakscope.explain.patterns import pattern_of
-from leakscope.model import Finding, Fix, Holding, Link, TraceLine
+from leakscope.explain.catalogue import rule_for
+from leakscope.explain.rule import Case, Rule
+from leakscope.model import Finding, Fix, Gap, Holding, Link, TraceLine
 
 
-def findings_of(
-    attribution: Attribution, names: Mapping[str, str], directory: str
-) -> tuple[Finding, ...]:
-    """All findings of a run, the same leak in several processes once, the largest first."""
+class Scene(NamedTuple):
+    """What the findings of a run have in common."""
+
+    names: Mapping[str, str]
+    """Of the processes, as the report has them."""
+    kinds: Mapping[str, str]
+    steps_from: str
+    directory: str
+
+
+def findings_of(attribution: Attribution, scene: Scene, gaps: list[Gap]) -> tuple[Finding, ...]:
+    """All findings of a run, the same leak in several processes once, the largest first.
+
+    `gaps` gets what rules of other packages failed at."""
     total = attribution.total()
     merged: dict[str, Finding] = {}
     for account in attribution.accounts:
         rate = account.verdict.bytes_per_step.value
         for suspect in attribution.explained[account.process].suspects:
+            process = account.process
+            case = Case(suspect, scene.kinds.get(process, "main"), scene.steps_from)
             finding = finding_for(
-                suspect,
+                case,
+                rule_for(case, gaps),
                 bytes_per_step=suspect.share * rate,
                 share=suspect.share * rate / total if total > 0 else 0.0,
-                process=names.get(account.process, account.process),
-                directory=directory,
+                process=scene.names.get(process, process),
+                directory=scene.directory,
             )
             known = merged.get(finding.fingerprint)
             merged[finding.fingerprint] = _merge(known, finding) if known else finding
@@ -57,14 +72,15 @@ def _merge(known: Finding, other: Finding) -> Finding:
 
 
 def finding_for(
-    suspect: Suspect, *, bytes_per_step: float, share: float, process: str, directory: str
+    case: Case, rule: Rule, *, bytes_per_step: float, share: float, process: str, directory: str
 ) -> Finding:
     """What is said about one suspect; `share` is of the growth of the whole run."""
-    pattern = pattern_of(suspect)
+    suspect = case.suspect
+    has_line = suspect.keeper is not None or suspect.site is not None
     return Finding(
-        rule=pattern.rule,
-        name=pattern.name,
-        blame="your-code" if suspect.keeper is not None or suspect.site is not None else "library",
+        rule=rule.code,
+        name=rule.name,
+        blame=rule.blame if has_line else "library",
         certainty=certainty_of(suspect),
         says=_says(suspect),
         bytes_per_step=bytes_per_step,
@@ -73,7 +89,7 @@ def finding_for(
         site=relative(suspect.site, directory) if suspect.site else None,
         keeper=relative(suspect.keeper, directory) if suspect.keeper else None,
         holder=tuple(f"{link.via} {link.type}".strip() for link in suspect.holding.path),
-        fix=Fix(pattern.fix),
+        fix=Fix(rule.fix),
         fingerprint=suspect.fingerprint,
         processes=(process,),
         trace=_trace(suspect),

@@ -320,3 +320,8 @@ def process_end(process: ProcessSummary) -> str:
     if process.exit_code is not None:
         return f"exit {process.exit_code}"
     return "not seen"
+
+
+def harmless(report: Report) -> tuple[str, ...]:
+    """What looks like a leak and is none, each with the number of its rule."""
+    return tuple(f"{one.says} ({one.rule} {one.name})" for one in report.harmless)

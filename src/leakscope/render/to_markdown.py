@@ -25,7 +25,13 @@ def render(report: Report, style: Style) -> str:
         *_series(report),
         *_peak(report),
         *_processes(report),
-        *_listed("Notes", (_escaped(text.sentence(note)) for note in report.notes)),
+        *_listed(
+            "Notes",
+            (
+                _escaped(text.sentence(note))
+                for note in (*sentences.harmless(report), *report.notes)
+            ),
+        ),
         *_listed(
             "Blind spots",
             (_escaped(f"{what}: {why}") for what, why in sentences.blind_spots(report)),

@@ -209,7 +209,8 @@ def _bar(size: int, largest: int, cells: int) -> str:
 
 
 def _notes(page: Page, report: Report) -> None:
-    notes = [page.text(line) for note in report.notes if (line := text.sentence(note))]
+    said = (*sentences.harmless(report), *report.notes)
+    notes = [page.text(line) for note in said if (line := text.sentence(note))]
     _listed(page, "notes", notes)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -91,9 +92,9 @@ def _fullness(recording: Recording) -> str:
     return said
 
 
-def blind_spots_of(recording: Recording) -> tuple[Gap, ...]:
-    """Everything that could not be observed, each thing once."""
-    spots = list(dict.fromkeys((gap.what, gap.why) for gap in recording.gaps))
+def blind_spots_of(recording: Recording, others: Sequence[Gap] = ()) -> tuple[Gap, ...]:
+    """Everything that could not be observed, or explained, each thing once."""
+    spots = list(dict.fromkeys((gap.what, gap.why) for gap in (*recording.gaps, *others)))
     if recording.torn_lines:
         lines = text.plural(recording.torn_lines, "line")
         spots.append((f"{lines} of the recording", "torn: the writer was stopped in the middle"))

@@ -1,0 +1,140 @@
+"""What a rule is: a number, a name, a remedy, and a function that knows its pattern.
+
+Its docstring is its page, in `leakscope explain` and in docs/rules.md.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import NamedTuple
+
+from leakscope.attribute.suspects import Suspect
+from leakscope.judge.overall import Overall
+from leakscope.judge.series import RunSeries
+from leakscope.model import Holding, Link
+
+HEADINGS = ("Why it leaks", "Example", "Use instead", "Not this rule when")
+"""Of every page, in this order."""
+
+HARMLESS_HEADINGS = ("Why it looks like a leak", "Example", "What to do", "Not this rule when")
+
+
+class Weight(IntEnum):
+    """How much a rule knows about its pattern. Of several that match, the heaviest speaks."""
+
+    ANYTHING = 0
+    """It takes what nobody else wants."""
+    KIND = 1
+    """It knows what kind of thing grows: an array, native memory, results of a model."""
+    ITEM = 2
+    """It knows what one item keeps: a graph, a traceback, the base of a view."""
+    HOLDER = 3
+    """It knows who holds: a cache, an iterator, a queue, a hook, a library's registry."""
+    CAUSE = 4
+    """It knows what is done: a cycle, a copy on write, a graph that gets longer."""
+
+
+class Case(NamedTuple):
+    """What a rule is asked about: one suspect, and where it was seen."""
+
+    suspect: Suspect
+    process_kind: str = "main"
+    """main, worker (of a data loader), child, rank."""
+    steps_from: str = "optimizer"
+    """What the steps of the run are: optimizer, forward, fetch, dataloader, api, time."""
+    keeper_function: str = ""
+    """The text of the function around the keeping statement; empty where it is not known."""
+
+    @property
+    def holding(self) -> Holding:
+        return self.suspect.holding
+
+    @property
+    def above(self) -> tuple[Link, ...]:
+        """From the root to the thing that grows, which is the last."""
+        return self.holding.path[: self.holding.grows_at + 1]
+
+    @property
+    def below(self) -> tuple[Link, ...]:
+        """What one item of it leads to."""
+        return self.holding.path[self.holding.grows_at + 1 :]
+
+    @property
+    def kept_by(self) -> str:
+        """The source of the keeping statement."""
+        return (self.suspect.keeper.source or "") if self.suspect.keeper is not None else ""
+
+    def share_of(self, *parts: str) -> float:
+        """How much of what one item keeps is of these kinds: tensors, saved, nodes, arrays…"""
+        whole = sum(self.holding.parts.values())
+        return sum(self.holding.parts.get(part, 0.0) for part in parts) / whole if whole else 0.0
+
+
+class RunCase(NamedTuple):
+    """What a rule about harmless behaviour is asked about: the whole run."""
+
+    run: RunSeries
+    overall: Overall
+    suspects: tuple[Suspect, ...]
+    roles: Mapping[str, int]
+    """Bytes by role in the stepping process, as the last census has them: parameter, gradient,
+    optimizer state."""
+
+
+@dataclass(frozen=True)
+class Page:
+    """What every rule has."""
+
+    code: str
+    name: str
+    page: str
+    """Markdown, from the docstring: a first sentence and the four headings."""
+
+
+@dataclass(frozen=True)
+class Rule(Page):
+    """One pattern of leaks."""
+
+    blame: str
+    """your-code or library."""
+    fix: str
+    """A sentence that a person can follow without reading more."""
+    weight: Weight
+    matches: Callable[[Case], bool]
+
+
+@dataclass(frozen=True)
+class Harmless(Page):
+    """Something that looks like a leak and is none. Numbers LS001 to LS099."""
+
+    says: Callable[[RunCase], str | None]
+    """A sentence with the figures of this run, or None where it was not seen."""
+
+
+def rule(
+    code: str, *, fix: str, weight: Weight, blame: str = "your-code"
+) -> Callable[[Callable[[Case], bool]], Rule]:
+    """Make a rule of a function that says whether a case is one of its pattern.
+
+    The name of the rule is the name of the function."""
+
+    def make(function: Callable[[Case], bool]) -> Rule:
+        return Rule(code, *_titled(function), blame, fix, weight, function)
+
+    return make
+
+
+def harmless(code: str) -> Callable[[Callable[[RunCase], str | None]], Harmless]:
+    """Make a rule of a function that says, in a sentence, why something is no leak."""
+
+    def make(function: Callable[[RunCase], str | None]) -> Harmless:
+        return Harmless(code, *_titled(function), function)
+
+    return make
+
+
+def _titled(function: Callable[..., object]) -> tuple[str, str]:
+    return function.__name__.replace("_", "-"), inspect.cleandoc(function.__doc__ or "")
