@@ -63,7 +63,7 @@ def has_odd_metaclass() -> bool:
     return False
 
 
-def held_by_the_program(instances: list[Any], local_values: list[Any]) -> list[Any]:
+def held_by_the_program(instances: list[Any], local_values: tuple[Any, ...]) -> list[Any]:
     """Values of attributes, globals and locals of the program's own, and what dicts among them
     hold. No element of a list is visited."""
     found = gc.get_referents(*instances[:_MOST_INSTANCES])
