@@ -7,6 +7,8 @@ leak shows itself in the end as a fast one does at once.
 
 from __future__ import annotations
 
+from array import array
+
 _MOST_FLOORS = 16
 _READINGS_A_FLOOR = 6
 
@@ -17,7 +19,8 @@ class Trend:
     def __init__(self, enough: int, readings_a_floor: int = _READINGS_A_FLOOR) -> None:
         self.enough = enough
         """A rise below this is not worth a look."""
-        self._floors: list[int] = []
+        # No list: it grows, and a look would find it.
+        self._floors = array("q")
         self._block = readings_a_floor
         self._readings = 0
         self._floor = 0
@@ -30,7 +33,8 @@ class Trend:
             return False
         self._readings = 0
         if len(self._floors) == _MOST_FLOORS:
-            self._floors = [min(a, b) for a, b in zip(*[iter(self._floors)] * 2, strict=True)]
+            pairs = zip(*[iter(self._floors)] * 2, strict=True)
+            self._floors = array("q", [min(pair) for pair in pairs])
             self._block *= 2
         self._floors.append(self._floor)
         return True
