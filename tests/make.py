@@ -207,6 +207,7 @@ class Maker:
         *,
         first: int = 20,
         last: int = 60,
+        counts: tuple[tuple[int, int], ...] = (),
         pid: int = 1,
         kind: str = "container",
         bound: str = "",
@@ -218,7 +219,7 @@ class Maker:
             Link(f"local {name} in fit()", "list", "local", name, file, "fit", 9),
             Link("[x]", "Tensor [4] float32", "item"),
         )
-        counts = ((first, int(first * per_step)), (last, int(last * per_step)))
+        counts = counts or ((first, int(first * per_step)), (last, int(last * per_step)))
         self._writer(pid).append(
             Holding(
                 self.at(last),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from leakscope.attribute.decided import decide
 from leakscope.attribute.growth import attribute, prove
 from leakscope.explain.catalogue import harmless_in, load_catalogue
 from leakscope.explain.findings import Scene, findings_of, unexplained_of
@@ -31,9 +32,10 @@ def analyse(recording: Recording) -> Report:
     run = RunSeries(recording)
     machine = machine_of(recording)
     names = name_processes(recording)
-    overall = judge_run(run, machine.limit_bytes, names)
-    attribution = attribute(recording, overall)
-    overall = prove(overall, attribution)
+    judged = judge_run(run, machine.limit_bytes, names)
+    decided = decide(judged, recording, run.axis.last_step)
+    attribution = attribute(recording, decided, is_by_holders=decided is not judged)
+    overall = prove(decided, attribution)
     now = memory_now(recording)
     when = (
         forecast(

@@ -31,7 +31,10 @@ class Attribution(NamedTuple):
         return sum(account.verdict.bytes_per_step.value for account in self.accounts)
 
 
-def attribute(recording: Recording, overall: Overall) -> Attribution:
+def attribute(
+    recording: Recording, overall: Overall, *, is_by_holders: bool = False
+) -> Attribution:
+    """`is_by_holders`: it was holders that decided how fast it grows, and not counters."""
     accounts = tuple(overall.growing())
     explained = {}
     for account in accounts:
@@ -44,6 +47,7 @@ def attribute(recording: Recording, overall: Overall) -> Attribution:
             account.process,
             is_copy_on_write=shape is Shape.COPY_ON_WRITE,
             is_resident=account.verdict.series.metric == RSS,
+            per_step=account.verdict.bytes_per_step.value if is_by_holders else None,
         )
     return Attribution(accounts, explained)
 

@@ -12,6 +12,8 @@ from leakscope.model import Link, Site
 _REMOVING = frozenset({"pop", "popleft", "popitem", "clear", "remove", "discard", "get_nowait"})
 _REMOVING_FUNCTIONS = frozenset({"heappop", "heapreplace", "heappushpop"})
 _SIZES = frozenset({"len", "qsize", "__len__", "sizeof", "getsizeof"})
+SETUP = frozenset({"__init__", "__post_init__", "__new__", "setup", "build", "configure"})
+"""Functions that make an object ready, once."""
 _LIMITS = frozenset({"maxlen", "maxsize", "max_size", "capacity", "max_entries"})
 
 
@@ -35,6 +37,49 @@ def has_capacity_guard(sources: Mapping[str, str], link: Link) -> Site | None:
             if _is_bounded_cache(decorator):
                 return _site(function.module, decorator)
     return None
+
+
+def is_ever_emptied(sources: Mapping[str, str], link: Link) -> bool:
+    """True if a statement takes something out of the holder, or begins it anew: then it may hold
+    less again, whenever that statement runs. True as well where its source is not known."""
+    program = Program(sources)
+    target = target_of(program, link) if link.name else None
+    if target is None:
+        return True
+    found = list(references(program, target))
+    return not found or any(_takes_out(reference) or _begins_anew(reference) for reference in found)
+
+
+def _takes_out(reference: Reference) -> bool:
+    up = reference.module.parent.get(reference.node)
+    return _guard(reference) is not None or _removes(reference.node, up, reference.module)
+
+
+def _begins_anew(reference: Reference) -> bool:
+    """`N = []` anywhere but where it is first made: in a loop, or in another method."""
+    module, node = reference.module, reference.node
+    up = module.parent.get(node)
+    value = up.value if isinstance(up, ast.Assign | ast.AnnAssign) else None
+    if value is None or not isinstance(up, ast.Assign | ast.AnnAssign):
+        return False
+    is_target = node in up.targets if isinstance(up, ast.Assign) else up.target is node
+    if not is_target:
+        return False
+    function = module.scope_of[node].function
+    name = function.qualname.rpartition(".")[2] if function is not None else ""
+    if isinstance(node, ast.Attribute):
+        return name not in SETUP
+    return _is_in_loop(node, module)
+
+
+def _is_in_loop(node: ast.AST, module: Module) -> bool:
+    while (up := module.parent.get(node)) is not None:
+        if isinstance(up, Function | ast.Lambda | ast.ClassDef):
+            return False
+        if isinstance(up, ast.For | ast.While | ast.AsyncFor):
+            return True
+        node = up
+    return False
 
 
 def _guard(reference: Reference) -> ast.AST | None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from leakscope.attribute.forms import Form, is_empty, kept_names
-from leakscope.attribute.guard import has_capacity_guard
+from leakscope.attribute.guard import SETUP, has_capacity_guard
 from leakscope.attribute.library import library_calls, user_frames
 from leakscope.attribute.program import Function, Module, Program, Scope, last_name
 from leakscope.attribute.references import (
@@ -53,7 +53,6 @@ _GRADES = {
 """How good an answer each form is, 0 the best, by what grows."""
 
 _HOARDERS = frozenset({"cycle", "tee", "chain"})
-_SETUP = frozenset({"__init__", "__post_init__", "__new__", "setup", "build", "configure"})
 _BASES = frozenset(
     {
         "dict", "list", "set", "deque", "defaultdict", "OrderedDict", "Counter", "UserDict",
@@ -180,7 +179,7 @@ def _pace(store: Store) -> int:
     if store.module.is_in_loop(store.node):
         return 0
     function = store.module.scope_of[store.node].function
-    return 2 if function is None or function.name in _SETUP else 1
+    return 2 if function is None or function.name in SETUP else 1
 
 
 def _as_it_is(program: Program, store: Store, grade: int) -> int:

@@ -66,27 +66,37 @@ class Explained(NamedTuple):
         return min(sum(suspect.share for suspect in self.suspects), 1.0)
 
 
+def suspects_of(recording: Recording, process: str) -> list[Suspect]:
+    """The holders of the last look, whatever the counters say; without shares."""
+    sources = sources_for(recording, process)
+    return [_suspect(holding, 0.0, sources) for holding in _latest(recording.holdings, process)]
+
+
 def explain_growth(
     recording: Recording,
     process: str,
     *,
     is_copy_on_write: bool = False,
     is_resident: bool = False,
+    per_step: float | None = None,
 ) -> Explained:
     """The suspects of one process, the largest share first; together at most the whole growth.
 
     `is_resident`: it is resident memory that grows, so it is that which they have to account for;
-    what little malloc's counters grew meanwhile says nothing about it."""
+    what little malloc's counters grew meanwhile says nothing about it. `per_step`: the growth,
+    where it is known better than by the counters."""
     sources = sources_for(recording, process)
     if is_copy_on_write:
         return _explain_copies(recording, process, sources)
     latest = _latest(recording.holdings, process)
     measured = _measured_per_step(recording, process, latest)
     if is_resident:
-        rows = recording.columns(process, _looked_at(recording, process))
+        rows = recording.columns(process, looked_at(recording, process))
         measured = max(measured, _slope(rows, "rss_bytes", 0, sys.maxsize) or 0.0)
+    if per_step is not None:
+        measured = per_step
     found = []
-    is_clock = _looked_at(recording, process) == CLOCK
+    is_clock = looked_at(recording, process) == CLOCK
     for holding in latest:
         rate = _count_per_step(holding) * holding.bytes_each
         if is_clock and len(holding.counts) >= _COUNTS_OF_A_LOOK:
@@ -106,7 +116,7 @@ def explain_growth(
     return Explained(process, tuple(found))
 
 
-def _looked_at(recording: Recording, process: str) -> str:
+def looked_at(recording: Recording, process: str) -> str:
     """The source of steps at whose rows the last look was taken."""
     looks = [mark for mark in recording.marks if mark.what == "look" and mark.process == process]
     return looks[-1].source if looks else ""
@@ -221,7 +231,7 @@ def _latest(holdings: Sequence[Holding], process: str) -> list[Holding]:
 def _measured_per_step(recording: Recording, process: str, latest: Sequence[Holding]) -> float:
     """Growth per step of what is alive, by the rows of the source that was looked at, over the
     steps between the looks and as many after them."""
-    source = _looked_at(recording, process)
+    source = looked_at(recording, process)
     if source == CLOCK and (by_marks := _measured_by_marks(recording, process)) > 0:
         return by_marks
     columns = recording.columns(process, source)

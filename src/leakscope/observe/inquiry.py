@@ -115,6 +115,14 @@ class Inquiry:
             self.gaps.append(Gap("survivors", self._survivors.why_not, self.process))
         self._window.open()
 
+    def forget_lengths(self, step: int) -> None:
+        """Note all lengths anew: something of ours has been imported, and it fills the registries
+        of modules, types and weak references."""
+        if self._noted is not None:
+            with collector_at_rest():
+                lengths = note_lengths(Heap(is_deep=self._is_deep), step)
+            self._noted = self._noted._replace(lengths=lengths)
+
     def in_window(self, step: int) -> None:
         """At each step while the window is open."""
         self._survivors.mark(step)

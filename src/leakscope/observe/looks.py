@@ -162,7 +162,7 @@ class Looks:
         elif rung is Rung.NATIVE:
             self._last = before
             self._native_step = step
-            self._open_native()
+            self._open_native(inquiry, step)
         else:
             self._close_native(step)
         is_native = self._native is not None and self._native.is_open
@@ -200,7 +200,7 @@ class Looks:
             Mark(moment, self._process, what, duration_ns, values, rung.value, self._source)
         )
 
-    def _open_native(self) -> None:
+    def _open_native(self, inquiry: Inquiry, step: int) -> None:
         if self._native is None:
             from leakscope.observe.native_sites import NativeWindow
 
@@ -208,6 +208,7 @@ class Looks:
             self._native = NativeWindow(directory, self._writer.append)
             before = self._pulse.counters()
             self._native.prepare()
+            inquiry.forget_lengths(step)
             self._count_our_own(before, 0)
         self._native.open()
 

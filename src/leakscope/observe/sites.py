@@ -38,15 +38,14 @@ class SiteWindow:
     def __init__(self) -> None:
         self._is_open = False
         self._start = tracemalloc.start
-        self._plain: list[_Allocator] = []
-        self._tracing: list[_Allocator] = []
+        self._plain = self._tracing = b"", b""
 
     def open(self) -> None:
         if not tracemalloc.is_tracing():
-            raw, self._plain = _get(_RAW), [_get(domain) for domain in _OF_OBJECTS]
+            raw, self._plain = _get(_RAW), _get_all()
             self._start(_FRAMES)
             _set(_RAW, raw)
-            self._tracing = [_get(domain) for domain in _OF_OBJECTS]
+            self._tracing = _get_all()
             self._is_open = True
             # The program's own call would find tracing on, and ours would end it later.
             tracemalloc.start = self._start_for_the_program
@@ -55,7 +54,7 @@ class SiteWindow:
         """Trace nothing more, and keep what has been traced: a look makes a hundred thousand small
         objects of its own, and traced they cost eight times as much (0.55 s for a list of 350,000
         objects, 0.07 s without). Only if nobody has put functions of his own there meanwhile."""
-        if self._is_open and [_get(domain) for domain in _OF_OBJECTS] == self._tracing:
+        if self._is_open and _get_all() == self._tracing:
             for domain, functions in zip(_OF_OBJECTS, self._plain, strict=True):
                 _set(domain, functions)
 
@@ -76,19 +75,6 @@ class SiteWindow:
         return self._is_open
 
 
-class _Allocator(ctypes.Structure):
-    """PyMemAllocatorEx: a context and four functions."""
-
-    _fields_ = tuple(
-        (name, ctypes.c_void_p) for name in ("ctx", "malloc", "calloc", "realloc", "free")
-    )
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Allocator) and bytes(self) == bytes(other)
-
-    __hash__ = None  # type: ignore[assignment]
-
-
 _RAW, *_OF_OBJECTS = range(3)
 """Domains of Python's allocator. The raw functions are put back under tracemalloc's at once: they
 may be called without the interpreter lock (numpy's buffers in a loop), and tracemalloc's take it. A
@@ -98,17 +84,27 @@ and one that holds a lock of its own may wait for ever (gh-155725). No object of
 them, so nothing is missed."""
 
 
-def _get(domain: int) -> _Allocator:
-    functions = _Allocator()
+_Functions = ctypes.c_void_p * 5
+"""PyMemAllocatorEx: a context and four functions."""
+
+
+def _get(domain: int) -> bytes:
+    """As bytes: an object of ours that the collector tracks would be found by the look."""
+    functions = _Functions()
     _call("PyMem_GetAllocator", domain, functions)
-    return functions
+    return bytes(functions)
 
 
-def _set(domain: int, functions: _Allocator) -> None:
-    _call("PyMem_SetAllocator", domain, functions)
+def _get_all() -> tuple[bytes, bytes]:
+    memory, objects = map(_get, _OF_OBJECTS)
+    return memory, objects
 
 
-def _call(name: str, domain: int, functions: _Allocator) -> None:
+def _set(domain: int, functions: bytes) -> None:
+    _call("PyMem_SetAllocator", domain, _Functions.from_buffer_copy(functions))
+
+
+def _call(name: str, domain: int, functions: Any) -> None:
     # As an attribute it is made once; ctypes leaves each in a cycle, garbage of ours.
     function = getattr(ctypes.pythonapi, name)
     function.restype = None

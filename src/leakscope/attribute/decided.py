@@ -1,0 +1,168 @@
+"""Runs whose counters could not decide, decided by a holder that was seen to grow at every look.
+
+A step that makes and drops megabytes hides a leak of kilobytes from every counter. A list that has
+one entry more after each step, look after look, that no statement of the program ever empties, is
+no matter of statistics.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import pairwise
+from statistics import median
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from leakscope import text
+from leakscope.attribute.guard import is_ever_emptied
+from leakscope.attribute.suspects import (
+    CLOCK,
+    Suspect,
+    looked_at,
+    sources_for,
+    suspects_of,
+)
+from leakscope.judge.account import Account
+from leakscope.judge.overall import Overall
+from leakscope.model import Outcome, Rate, Shape, Verdict
+from leakscope.record.reader import Recording
+
+_FEWEST_COUNTS = 5
+"""Of a first look and two windows, each with two."""
+_ALIKE = 2.0
+"""The fastest and the slowest stretch between looks differ by no more: it does not slow down."""
+_SMALLEST_RATE = 1024.0
+_SMALLEST_TOTAL = float(256 << 10)
+"""Less may be meant: a history of numbers is what people keep (see judge/overall.py)."""
+_OF_THE_PREDICTED = 0.5
+_LAST_PART = 0.2
+_FEWEST_ROWS = 3
+_BLOCK_BYTES = 71.0
+
+
+class Growth(NamedTuple):
+    """What a holder keeps, from its first look to the last step."""
+
+    per_step: Rate
+    from_step: int
+    total: float
+
+
+def decide(overall: Overall, recording: Recording, last_step: int) -> Overall:
+    """The same answer, or GROWING where a holder shows what the counters could not."""
+    if overall.outcome not in (Outcome.UNKNOWN, Outcome.STEADY):
+        return overall
+    proven = [
+        (growth, suspect, account)
+        for account in overall.accounts
+        for suspect, growth in _certain(account, recording, last_step)
+    ]
+    if not proven:
+        return overall
+    growth, suspect, account = max(proven, key=lambda one: one[0].per_step.value)
+    verdict = _grows(account.verdict, growth, suspect, last_step)
+    accounts = tuple(
+        one._replace(verdict=verdict, verdicts=(verdict, *_others(one, verdict)))
+        if one is account
+        else one
+        for one in overall.accounts
+    )
+    verdicts = (verdict, *(one for one in overall.verdicts if one.series != verdict.series))
+    return Overall(Outcome.GROWING, verdict.because, verdicts, accounts)
+
+
+def _others(account: Account, verdict: Verdict) -> tuple[Verdict, ...]:
+    return tuple(one for one in account.verdicts if one.series != verdict.series)
+
+
+def _certain(
+    account: Account, recording: Recording, last_step: int
+) -> Iterator[tuple[Suspect, Growth]]:
+    process = account.process
+    if looked_at(recording, process) in ("", CLOCK):
+        return  # a tick is no step: nothing has to recur with it
+    sources = sources_for(recording, process)
+    for suspect in suspects_of(recording, process):
+        growth = _steady_growth(suspect, last_step)
+        if growth is None or not _is_certain(suspect, sources):
+            continue
+        if not _is_contradicted(growth, suspect, recording, last_step):
+            yield suspect, growth
+
+
+def _is_certain(suspect: Suspect, sources: Mapping[str, str]) -> bool:
+    if suspect.holding.kind != "container" or suspect.is_bounded or suspect.named is None:
+        return False
+    return suspect.keeper is not None and not is_ever_emptied(sources, suspect.named)
+
+
+def _steady_growth(suspect: Suspect, last_step: int) -> Growth | None:
+    """How fast it grows, if it has grown evenly between all its looks, and by enough."""
+    holding = suspect.holding
+    if len(holding.counts) < _FEWEST_COUNTS:
+        return None
+    # From look to look; the few steps of a window are too short to tell a rate from.
+    looks = [holding.counts[0], *holding.counts[1::2]]
+    rates = [
+        holding.bytes_each * (after - before) / (step - since)
+        for (since, before), (step, after) in pairwise(looks)
+        if step > since
+    ]
+    if not rates or min(rates) <= 0 or max(rates) > _ALIKE * min(rates):
+        return None
+    (first, before), (last, after) = looks[0], looks[-1]
+    rate = holding.bytes_each * (after - before) / (last - first)
+    total = rate * (last_step - first)
+    if rate < _SMALLEST_RATE or total < _SMALLEST_TOTAL:
+        return None
+    return Growth(Rate(rate, min(rates), max(rates)), first, total)
+
+
+def _is_contradicted(
+    growth: Growth, suspect: Suspect, recording: Recording, last_step: int
+) -> bool:
+    """Do the counters say that it went away again after the looks? They scatter, or they would
+    have decided: only a fall by more than that counts."""
+    columns = recording.columns(
+        suspect.holding.process, looked_at(recording, suspect.holding.process)
+    )
+    of_python = suspect.holding.parts.get("python", 0.0) > suspect.holding.bytes_each / 2
+    name, size = ("blocks_count", _BLOCK_BYTES) if of_python else ("in_use_bytes", 1.0)
+    rows = [
+        (step, value * size)
+        for step, value in zip(columns.get("step", ()), columns.get(name, ()), strict=False)
+        if step is not None and value is not None
+    ]
+    span = _LAST_PART * (last_step - growth.from_step)
+    early = [value for step, value in rows if growth.from_step <= step <= growth.from_step + span]
+    late = [value for step, value in rows if step >= last_step - span]
+    if min(len(early), len(late)) < _FEWEST_ROWS:
+        return True  # nothing to tell it by
+    spread = max(_spread(early), _spread(late))
+    predicted = growth.per_step.value * (last_step - growth.from_step - span)
+    return median(late) - median(early) < _OF_THE_PREDICTED * predicted - spread
+
+
+def _spread(values: list[float]) -> float:
+    middle = median(values)
+    return median([abs(value - middle) for value in values])
+
+
+def _grows(verdict: Verdict, growth: Growth, suspect: Suspect, last_step: int) -> Verdict:
+    counts = suspect.holding.counts
+    rate = text.size(growth.per_step.value)
+    return replace(
+        verdict,
+        outcome=Outcome.GROWING,
+        shape=Shape.LINEAR,
+        because=(
+            f"What is kept grows by {rate} per step: a holder had {counts[0][1]:,} entries at step "
+            f"{counts[0][0]:,} and {counts[-1][1]:,} at step {counts[-1][0]:,}, more at every look "
+            "between. The counters scatter too much to show it by themselves."
+        ),
+        bytes_per_step=growth.per_step,
+        from_step=float(growth.from_step),
+        to_step=float(last_step),
+        grown_bytes=growth.total,
+    )

@@ -1,0 +1,112 @@
+"""Runs that the counters cannot decide: a holder that grows at every look does."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+
+from leakscope.analysis import analyse
+from leakscope.attribute.guard import is_ever_emptied
+from leakscope.model import Link, Outcome
+from make import KIB, MIB, Maker, Shape, line, recording, rising_until
+
+KEEPS = """\
+def fit(model, data):
+    kept = []
+    for x in data:
+        kept.append(model(x))
+"""
+EMPTIES = """\
+def fit(model, data):
+    kept = []
+    for x in data:
+        kept.append(model(x))
+        if x is None:
+            kept.clear()
+"""
+LOOKS = ((40, 40), (80, 80), (84, 84), (160, 160), (164, 164))
+
+
+def scattered(shape: Shape, size: float = 8 * MIB) -> Shape:
+    """Steps that have up to so much in flight when they are read."""
+    chance = random.Random(7)
+    return lambda step: shape(step) + chance.random() * size
+
+
+def undecided(directory: Path, shape: Shape, program: str = KEEPS) -> Maker:
+    maker = recording(directory).steps(200, in_use=scattered(shape), blocks=lambda _: 1000)
+    return maker.looked(40, 160, line(20 * KIB)).source(program)
+
+
+def test_the_counters_alone_do_not_see_it(tmp_path: Path) -> None:
+    report = analyse(undecided(tmp_path, line(20 * KIB)).done())
+    assert report.verdict in (Outcome.STEADY, Outcome.UNKNOWN)
+
+
+def test_a_holder_that_grows_at_every_look_decides(tmp_path: Path) -> None:
+    maker = undecided(tmp_path, line(20 * KIB)).holds("kept", 1.0, 20 * KIB, counts=LOOKS)
+    report = analyse(maker.done())
+    assert report.verdict is Outcome.LEAK
+    (finding,) = report.findings
+    assert finding.bytes_per_step == pytest.approx(20 * KIB)
+    assert "at every look" in report.because
+
+
+def test_not_where_it_is_emptied_somewhere(tmp_path: Path) -> None:
+    maker = undecided(tmp_path, line(20 * KIB), EMPTIES).holds("kept", 1.0, 20 * KIB, counts=LOOKS)
+    assert analyse(maker.done()).verdict in (Outcome.STEADY, Outcome.UNKNOWN)
+
+
+def test_not_where_it_slows_down(tmp_path: Path) -> None:
+    slower = ((40, 40), (80, 80), (84, 82), (160, 95), (164, 96))
+    maker = undecided(tmp_path, line(20 * KIB)).holds("kept", 1.0, 20 * KIB, counts=slower)
+    assert analyse(maker.done()).verdict in (Outcome.STEADY, Outcome.UNKNOWN)
+
+
+def test_not_after_two_counts_only(tmp_path: Path) -> None:
+    maker = undecided(tmp_path, line(20 * KIB)).holds("kept", 1.0, 20 * KIB, counts=LOOKS[:3])
+    assert analyse(maker.done()).verdict in (Outcome.STEADY, Outcome.UNKNOWN)
+
+
+def test_not_where_the_counters_fell_again_afterwards(tmp_path: Path) -> None:
+    """The looks ended at step 64; what was kept by then was let go of."""
+    early = ((10, 10), (20, 20), (24, 24), (40, 40), (44, 44))
+    shape = rising_until(50, 4 * MIB)
+    maker = undecided(tmp_path, lambda step: shape(step) if step < 60 else shape(0))
+    maker = maker.holds("kept", 1.0, 4 * MIB, counts=early)
+    assert analyse(maker.done()).verdict is not Outcome.LEAK
+
+
+@pytest.mark.parametrize(
+    ("text", "is_emptied"),
+    [
+        ("kept = []\ndef f(x):\n    kept.append(x)\n", False),
+        ("kept = []\ndef f(x):\n    kept.append(x)\n    kept.pop()\n", True),
+        ("kept = []\ndef f(x):\n    kept.append(x)\n    del kept[0]\n", True),
+        ("kept = []\ndef f(x):\n    kept[:] = kept[-9:]\n    kept.append(x)\n", True),
+        ("kept = []\nfor x in range(9):\n    kept = []\n    kept.append(x)\n", True),
+    ],
+)
+def test_what_empties_a_list(text: str, is_emptied: bool) -> None:
+    link = Link(".kept", "list", "global", "kept", "/there/train.py", "", 0)
+    assert is_ever_emptied({"/there/train.py": text}, link) is is_emptied
+
+
+@pytest.mark.parametrize(
+    ("method", "is_emptied"), [("__init__", False), ("reset", True), ("on_epoch_end", True)]
+)
+def test_an_attribute_begins_anew_in_another_method(method: str, is_emptied: bool) -> None:
+    text = (
+        "class Log:\n    def __init__(self):\n        self.rows = []\n"
+        f"    def {method}(self):\n        self.rows = []\n"
+        "    def add(self, x):\n        self.rows.append(x)\n"
+    )
+    link = Link(".rows", "list", "attribute", "rows", "/there/train.py", "Log", 0)
+    assert is_ever_emptied({"/there/train.py": text}, link) is is_emptied
+
+
+def test_what_has_no_source_may_be_emptied() -> None:
+    link = Link(".buffer", "list", "attribute", "buffer", "/lib/handlers.py", "MemoryHandler", 0)
+    assert is_ever_emptied({"/there/train.py": KEEPS}, link)
