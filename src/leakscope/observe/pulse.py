@@ -7,6 +7,7 @@ is read only when its own share of the time allows it, and is null in between.
 
 from __future__ import annotations
 
+import ctypes
 import os
 import sys
 from array import array
@@ -53,6 +54,13 @@ _LONGEST_PAUSE_NS = 1_000_000_000
 """A row is not worth more than a 2000th of the time there has been, nor is a second lost on a long
 run: a day of training leaves 4 MB, and a judge needs a few thousand values."""
 
+_STATM_BYTES = 96
+_pread = ctypes.PyDLL(None).pread
+_pread.argtypes = (ctypes.c_int, ctypes.c_char_p, ctypes.c_size_t, ctypes.c_long)
+_pread.restype = ctypes.c_ssize_t
+"""Not `os.pread`, which lets other threads run meanwhile: in the clock's thread the collector is
+off at that moment, and the program would see it off, or switch it and be overruled by us."""
+
 _UNREAD = -1
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 
@@ -80,6 +88,7 @@ class Pulse:
         # The pauses are for the budget of 1 %; with another one they stretch or shrink.
         self._stretch = min(max(_BUDGET / budget, 0.02), 100.0)
         self._statm = -1
+        self._text = ctypes.create_string_buffer(_STATM_BYTES)
         self._columns = [array("q", bytes(8 * _ROWS)) for _ in COLUMNS]
         self._used = 0
         self._opened_ns = 0
@@ -180,7 +189,7 @@ class Pulse:
 
     def _read_rss_bytes(self) -> int:
         try:
-            return int(os.pread(self._statm, 64, 0).split(None, 2)[1]) * _PAGE
+            return self._resident_pages() * _PAGE
         except (OSError, ValueError, IndexError):
             # Not opened yet, or the program closed every descriptor and reused the number.
             return self._reopen_statm()
@@ -188,9 +197,13 @@ class Pulse:
     def _reopen_statm(self) -> int:
         try:
             self._statm = open_high("/proc/self/statm", os.O_RDONLY)
-            return int(os.pread(self._statm, 64, 0).split(None, 2)[1]) * _PAGE
+            return self._resident_pages() * _PAGE
         except (OSError, ValueError, IndexError):
             return _UNREAD
+
+    def _resident_pages(self) -> int:
+        read = _pread(self._statm, self._text, _STATM_BYTES, 0)
+        return int(self._text.raw[: max(read, 0)].split(None, 2)[1])
 
 
 def _code(values: list[int]) -> list[int | None]:
