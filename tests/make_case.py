@@ -1,6 +1,6 @@
 """Cases for rules, in a line each: a path as a look would have told it, and what is known of it.
 
-    case("local model in fit()", "Sequential", "._forward_hooks", "OrderedDict", item="method")
+case("local model in fit()", "Sequential", "._forward_hooks", "OrderedDict", item="method")
 """
 
 from __future__ import annotations
@@ -78,8 +78,5 @@ def rule_of(one: Case) -> str:
 
 
 def _links(path: tuple[str | Link, ...]) -> tuple[Link, ...]:
-    links: list[Link] = []
     words = iter(path)
-    for word in words:
-        links.append(word if isinstance(word, Link) else link(word, str(next(words))))
-    return tuple(links)
+    return tuple(word if isinstance(word, Link) else link(word, str(next(words))) for word in words)

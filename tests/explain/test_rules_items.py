@@ -86,8 +86,6 @@ def test_a_small_view_of_something_large(
         ("Frame", ((".pixels", "Tensor [4] float32"),), 50_000.0),
     ],
 )
-def test_a_view_of_all_there_is(
-    item: str, below: tuple[tuple[str, str], ...], each: float
-) -> None:
+def test_a_view_of_all_there_is(item: str, below: tuple[tuple[str, str], ...], each: float) -> None:
     """Reshaped, with a gradient, or so small that the tensor itself is what weighs."""
     assert rule_of(case(*_LIST, item=item, below=below, each=each)) != "LS509"

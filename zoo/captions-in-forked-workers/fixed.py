@@ -1,6 +1,7 @@
 """Trains on captions that are cut out of one long array of bytes by two forked loader workers."""
 
 import os
+from array import array
 
 import torch
 from torch import nn
@@ -15,10 +16,12 @@ NEIGHBOURS = 320
 class Captions(Dataset):
     def __init__(self, count):
         self.count = count
-        texts = [f"caption {number}: {number * 7919 % 10007}".encode() for number in range(count)]
-        ends = torch.tensor([0, *map(len, texts)]).cumsum(0)
-        self.ends = ends
-        self.text = torch.frombuffer(bytearray(b"".join(texts)), dtype=torch.uint8)
+        text, ends = bytearray(), array("q", [0])
+        for number in range(count):
+            text += f"caption {number}: {number * 7919 % 10007}".encode()
+            ends.append(len(text))
+        self.text = torch.frombuffer(text, dtype=torch.uint8)
+        self.ends = torch.frombuffer(ends, dtype=torch.int64)
 
     def __len__(self):
         return STEPS * BATCH

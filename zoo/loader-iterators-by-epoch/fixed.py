@@ -9,7 +9,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 STEPS = int(os.environ.get("ZOO_STEPS", "300"))
 EPOCH = 4
-ROWS = 3000
+ROWS = 1500
 
 
 class Epochs:

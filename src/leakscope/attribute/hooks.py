@@ -1,4 +1,4 @@
-"""Whether a statement runs inside a hook: a function that the program hands to torch to be called."""
+"""Whether a statement is part of a hook: a function that the program hands to torch."""
 
 from __future__ import annotations
 

@@ -48,6 +48,4 @@ def worker_tensors_kept(case: Case) -> bool:
         for part in RECEIVERS
     )
     is_list_of_them = any(link.file.endswith(LIST_OF_THEM) for link in case.above)
-    return is_list_of_them or (
-        came_from_another and case.share_of("shared memory") >= SHARED_SHARE
-    )
+    return is_list_of_them or (came_from_another and case.share_of("shared memory") >= SHARED_SHARE)

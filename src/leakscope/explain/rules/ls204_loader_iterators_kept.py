@@ -32,5 +32,8 @@ def loader_iterators_kept(case: Case) -> bool:
     Batches are kept rather than iterators: LS203, LS501. Or the iterator is one, wrapped in
     `itertools.cycle`: LS205.
     """
-    kept = (case.holding.item, *(link.type for link in case.below))
+    kept = [case.holding.item, *(link.type for link in case.below)]
+    if case.holding.kind == "chain":
+        # Parts of an iterator become more without a container that does: so do the iterators.
+        kept += [link.type for link in case.above]
     return any(one in ITERATORS for one in kept)
