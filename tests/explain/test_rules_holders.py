@@ -10,7 +10,7 @@ from make_case import case, link, rule_of
 _LIB = "/usr/lib/python3.11"
 _TORCH = "/site-packages/torch"
 _LIST = ("local kept in fit()", "list")
-_LAMBDA = {"item": "function", "below": (("closure batch", "Tensor [64, 64] float32"),)}
+_CLOSURE = (("closure batch", "Tensor [64, 64] float32"),)
 
 OWN: dict[str, tuple[str, Case]] = {
     "a module's hooks": (
@@ -19,7 +19,14 @@ OWN: dict[str, tuple[str, Case]] = {
     ),
     "hooks with closures": (
         "LS301",
-        case("local model in fit()", "Net", "._backward_hooks", "OrderedDict", **_LAMBDA),
+        case(
+            "local model in fit()",
+            "Net",
+            "._backward_hooks",
+            "OrderedDict",
+            item="function",
+            below=_CLOSURE,
+        ),
     ),
     "an optimizer's hooks": (
         "LS301",
@@ -27,7 +34,14 @@ OWN: dict[str, tuple[str, Case]] = {
     ),
     "a tensor's hooks": (
         "LS301",
-        case(".weight", "Parameter [300, 400] float32", "(inside)", "OrderedDict", **_LAMBDA),
+        case(
+            ".weight",
+            "Parameter [300, 400] float32",
+            "(inside)",
+            "OrderedDict",
+            item="function",
+            below=_CLOSURE,
+        ),
     ),
     "a list that a hook fills": (
         "LS302",
