@@ -76,8 +76,18 @@ OWN: dict[str, tuple[str, Case]] = {
         "LS305",
         case(*_LIST, item="profile", below=((".profiler", "profile"), ("[x]", "FunctionEvent"))),
     ),
-    "snapshots of tracemalloc": ("LS305", case(*_LIST, item="Snapshot")),
-    "records in a handler of one's own": ("LS507", case(*_LIST, item="LogRecord")),
+    "snapshots of tracemalloc": (
+        "LS305",
+        case(*_LIST, item="Snapshot", below=((".traces", "_Traces"),)),
+    ),
+    "records in a handler of one's own": (
+        "LS507",
+        case(*_LIST, item="LogRecord", below=((".args", "tuple"),)),
+    ),
+    "records that logging has made": (
+        "LS507",
+        case(*_LIST, item="LogRecord", frames=(f"{_LIB}/logging/__init__.py",)),
+    ),
     "handlers of a logger": (
         "LS507",
         case(
@@ -135,12 +145,16 @@ OWN: dict[str, tuple[str, Case]] = {
             item="Thread",
         ),
     ),
-    "a list of threads": ("LS511", case(*_LIST, item="Thread")),
+    "a list of threads": ("LS511", case(*_LIST, item="Thread", below=(("._args", "tuple"),))),
     "what threads were given": (
         "LS511",
         case(*_LIST, kept_by="threading.Thread(target=write, args=(snapshot,)).start()"),
     ),
-    "tasks": ("LS512", case(*_LIST, item="Task", below=(("[x]", "Tensor [9] float32"),))),
+    "tasks": ("LS512", case(*_LIST, item="Task", frames=(f"{_LIB}/asyncio/events.py",))),
+    "tasks, by the line that starts them": (
+        "LS512",
+        case(*_LIST, item="Task", kept_by="tasks.append(asyncio.create_task(handle()))"),
+    ),
     "a finalizer": (
         "LS513",
         case(
@@ -187,7 +201,28 @@ NEAR: dict[str, tuple[str, Case]] = {
         "LS304",
         case("class Log", "class", ".rows", "list", kept_by="rows.append(self_loss)"),
     ),
+    "what is computed from self": (
+        "LS304",
+        case("class Log", "class", ".rows", "list", kept_by="rows.append(model.loss(self))"),
+    ),
+    "the first line of several": (
+        "LS304",
+        case("class Log", "class", ".rows", "list", kept_by="rows.append("),
+    ),
     "a class of one's own called Profile": ("LS305", case(*_LIST, item="Profile")),
+    "a class of one's own called Snapshot": ("LS305", case(*_LIST, item="Snapshot")),
+    "a class of one's own called LogRecord": ("LS507", case(*_LIST, item="LogRecord")),
+    "a class of one's own called Thread": ("LS511", case(*_LIST, item="Thread")),
+    "a class of one's own called Task": ("LS512", case(*_LIST, item="Task")),
+    "the same, made in an event loop": (
+        "LS512",
+        case(
+            *_LIST,
+            item="Task",
+            below=((".batch", "Tensor [9] float32"),),
+            frames=(f"{_LIB}/asyncio/events.py",),
+        ),
+    ),
     "text of one's own": ("LS507", case(*_LIST, item="str", kept_by="log.append(line)")),
     "a deque of one's own": ("LS508", case("local queue in fit()", "deque", item="tuple")),
     "a future without a result": ("LS508", case(*_LIST, item="Future")),

@@ -1,11 +1,8 @@
 """LS304: objects register themselves, or a method of theirs, and are never taken out."""
 
-import re
+import ast
 
 from leakscope.explain.rule import Case, Weight, rule
-
-_ITSELF = re.compile(r"[(\[,=]\s*self\s*(?:[),\]]|$)")
-"""`instances.append(self)`, `REGISTRY[name] = self`, `seen.add((self, step))`."""
 
 
 @rule(
@@ -40,4 +37,23 @@ def registry_grows(case: Case) -> bool:
     Somebody else stores the objects, and no list of methods is what grows: LS501. Hooks of torch
     are LS301, finalizers LS513.
     """
-    return bool(_ITSELF.search(case.kept_by)) or case.holding.item == "method"
+    return case.holding.item == "method" or _stores_itself(case.kept_by)
+
+
+def _stores_itself(statement: str) -> bool:
+    """`instances.append(self)`, `REGISTRY[name] = self`, `seen.add((self, step))`."""
+    try:
+        parsed = ast.parse(statement).body
+    except SyntaxError:  # the first line of several
+        return False
+    match parsed:
+        case [ast.Expr(value=ast.Call(args=stored))]:
+            return any(_is_self(one) for one in stored)
+        case [ast.Assign(value=stored)]:
+            return _is_self(stored)
+    return False
+
+
+def _is_self(node: ast.expr) -> bool:
+    parts = node.elts if isinstance(node, ast.Tuple) else [node]
+    return any(isinstance(part, ast.Name) and part.id == "self" for part in parts)

@@ -3,8 +3,8 @@
 from leakscope.explain.rule import Case, Weight, rule
 
 RECORDERS = ("torch/profiler/", "torch/autograd/profiler", "/tracemalloc.py", "/cProfile.py")
-RECORDED = ("profile", "EventList", "FunctionEvent", "Snapshot", "_KinetoProfile", "StatisticDiff")
-"""Types of what profilers of torch and the standard library hand out."""
+RECORDED = ("profile", "_KinetoProfile", "FunctionEvent", "_Traces")
+"""Profilers of torch, their events, and what a snapshot of tracemalloc has in it."""
 
 
 @rule(

@@ -3,6 +3,8 @@
 from leakscope.explain.rule import Case, Weight, rule
 
 LOGGING = ("/logging/__init__.py", "/logging/handlers.py")
+_PARTS = (".args", ".exc_info", ".msg")
+"""Of a record of the standard library; a class of the program's may have the same name."""
 
 
 @rule(
@@ -35,4 +37,8 @@ def logging_handlers(case: Case) -> bool:
     """
     is_logger = any(link.via.startswith("logger ") for link in case.above)
     is_logging = any(link.file.endswith(LOGGING) for link in case.above)
-    return is_logger or is_logging or case.holding.item == "LogRecord"
+    is_record = case.holding.item == "LogRecord" and (
+        any(link.via in _PARTS for link in case.below)
+        or any(frame.file.endswith(LOGGING) for site in case.holding.sites for frame in site.frames)
+    )
+    return is_logger or is_logging or is_record

@@ -5,6 +5,8 @@ import re
 from leakscope.explain.rule import Case, Weight, rule
 
 _STARTS = re.compile(r"\b(?:Thread|Timer)\(")
+_PARTS = ("._args", "._kwargs", "._started", "._target")
+"""Of a thread of the standard library; a class of the program's may have the same name."""
 
 
 @rule(
@@ -37,5 +39,7 @@ def threads_kept(case: Case) -> bool:
         link.name in ("_active", "_limbo") and link.file.endswith("/threading.py")
         for link in case.above
     )
-    is_thread = case.holding.item in ("Thread", "Timer")
+    is_thread = case.holding.item in ("Thread", "Timer") and any(
+        link.via in _PARTS for link in case.below
+    )
     return is_table or is_thread or bool(_STARTS.search(case.kept_by))

@@ -2,6 +2,8 @@
 
 from leakscope.explain.rule import Case, Weight, rule
 
+_STARTS = ("create_task(", "ensure_future(")
+
 
 @rule(
     "LS512",
@@ -35,4 +37,15 @@ def tasks_kept(case: Case) -> bool:
     """
     in_asyncio = any("/asyncio/" in link.file for link in case.above)
     is_queue = any(link.file.endswith("/asyncio/queues.py") for link in case.above)
-    return case.holding.item == "Task" or (in_asyncio and not is_queue)
+    return (in_asyncio and not is_queue) or (case.holding.item == "Task" and _is_of_asyncio(case))
+
+
+def _is_of_asyncio(case: Case) -> bool:
+    """A class of the program's may have the same name. Its objects have attributes, which a task,
+    written in C, has not."""
+    if any(link.via.startswith(".") for link in case.below):
+        return False
+    made_in_loop = any(
+        "/asyncio/" in frame.file for site in case.holding.sites for frame in site.frames
+    )
+    return made_in_loop or any(start in case.kept_by for start in _STARTS)
