@@ -21,6 +21,7 @@ def hook_stashes_activations(case: Case) -> bool:
     def hook(module, inputs, output):
         captured.append(output.detach())
 
+
     layer.register_forward_hook(hook)
     ```
 

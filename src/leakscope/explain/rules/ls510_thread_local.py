@@ -23,6 +23,7 @@ def thread_local(case: Case) -> bool:
     ```python
     scratch = threading.local()
 
+
     def augment(image):
         scratch.masks.append(make_mask(image))
     ```
