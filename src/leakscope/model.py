@@ -208,7 +208,8 @@ class Holding(_Written, frozen=True, tag="holding"):
     shared_bytes: float = 0.0
     """What they keep alive together with others."""
     parts: dict[str, float] = {}
-    """`bytes_each` by kind: tensors, saved (for backward), nodes (of graphs), arrays, python."""
+    """`bytes_each` by kind: tensors, shared memory (of tensors), saved (for backward), nodes (of
+    graphs), arrays, python."""
     holders: int = 1
     """So many things of this description grow; `counts` is their sum."""
     bound: str = ""

@@ -187,6 +187,15 @@ def test_arrays_count_where_their_memory_is() -> None:
     assert weigh([boxed]).parts["python"] > 5000
 
 
+def test_shared_memory_is_a_part_of_its_own() -> None:
+    """Breaks when tensors that came from another process look like any other."""
+    kept = [torch.zeros(10_000).share_memory_()]
+    weight = weigh(kept)
+    assert weight.parts["shared memory"] == pytest.approx(40_000, rel=0.05)
+    assert weight.parts["tensors"] < 1000
+    assert "shared memory" not in weigh([torch.zeros(10_000)]).parts
+
+
 def test_functions_and_tracebacks_are_followed_but_not_into_globals() -> None:
     """Breaks when a callback's closure is not seen, or a module is weighed with it."""
 

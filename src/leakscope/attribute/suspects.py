@@ -16,6 +16,7 @@ from typing import NamedTuple
 from leakscope.attribute.create_graph import find_create_graph
 from leakscope.attribute.fingerprint import fingerprint
 from leakscope.attribute.guard import has_capacity_guard
+from leakscope.attribute.hooks import is_in_hook
 from leakscope.attribute.keeper import find_keepers
 from leakscope.attribute.places import site_of
 from leakscope.model import Holding, Link, Site, SiteTally, Window
@@ -53,6 +54,8 @@ class Suspect(NamedTuple):
     """Why it may stop by itself; empty if nothing says so."""
     looks: int
     """At how many looks in a row it had grown."""
+    is_kept_in_hook: bool = False
+    """The keeping statement is part of a function that torch calls as a hook."""
 
 
 class Explained(NamedTuple):
@@ -288,16 +291,18 @@ def _count_per_step(holding: Holding) -> float:
 def _suspect(holding: Holding, share: float, sources: Mapping[str, str]) -> Suspect:
     named = _named_link(holding)
     guard = has_capacity_guard(sources, named) if named is not None else None
+    keeper = _keeper(holding, named, sources)
     return Suspect(
         holding=holding,
         share=share,
         count_per_step=_count_per_step(holding),
         site=site_of(holding.sites, sources),
-        keeper=_keeper(holding, named, sources),
+        keeper=keeper,
         named=named,
         fingerprint=fingerprint(holding.path, holding.grows_at, holding.kind),
         is_bounded=holding.bound or (f"line {guard.line} seems to bound it" if guard else ""),
         looks=_looks(holding),
+        is_kept_in_hook=keeper is not None and is_in_hook(sources, keeper),
     )
 
 

@@ -26,6 +26,7 @@ SHARED = -1
 TOGETHER = -3
 """Owner of what several items lead to, and nothing else does."""
 
+TENSORS, SHARED_MEMORY = "tensors", "shared memory"
 _NONE: Mapping[int, int] = {}
 UNPACK_HOOK = "unpack hook"
 _NOBODY = -2
@@ -135,12 +136,13 @@ class Reached:
         self.found_via.append(via)
         return number
 
-    def _add_data(self, holder: int, address: int, size: int) -> None:
+    def _add_data(self, holder: int, address: int, size: int) -> int:
         """Memory by its address, for an array and a tensor may share it."""
         number = self._numbers.get(-address)
         if number is None:
             number = self._add(-address, None, Role.DATA, size, holder, "")
         self.references[holder].append(number)
+        return number
 
     def _follow_object(self, number: int, thing: Any) -> None:
         for referent in gc.get_referents(thing):
@@ -187,10 +189,17 @@ class Reached:
             self._refer(number, saved.unpack_hook, UNPACK_HOOK)
 
     def _follow_storage(self, number: int, thing: Any) -> None:
-        if thing.device.type == "cpu" and not thing.resizable():
+        if thing.device.type != "cpu":
+            return
+        is_shared = self.parts[number] == TENSORS and thing.is_shared()
+        if is_shared:
+            self.parts[number] = SHARED_MEMORY
+        if not thing.resizable():
             # Made from memory of somebody else's, an array's most likely, which may be met too.
-            self._add_data(number, thing.data_ptr(), self.sizes[number])
+            data = self._add_data(number, thing.data_ptr(), self.sizes[number])
             self.sizes[number] = 0
+            if is_shared:
+                self.parts[data] = SHARED_MEMORY
 
     def _follow_node(self, number: int, thing: Any) -> None:
         for saved in autograd.saved_by(thing):
@@ -399,7 +408,7 @@ _BYTES_BEFORE_PLAIN = sys.getsizeof(_Plain()) - object.__sizeof__(_Plain())
 
 def _part_of(role: Role, in_graph: bool) -> str:
     if role in (Role.TENSOR, Role.STORAGE, Role.SAVED):
-        return "saved" if in_graph else "tensors"
+        return "saved" if in_graph else TENSORS
     if role is Role.NODE:
         return "nodes"
     return "arrays" if role in (Role.ARRAY, Role.DATA) else "python"

@@ -63,7 +63,9 @@ def path_to(lead: Lead, own: set[int], deadline_ns: int) -> tuple[Link, ...]:
     if lead.kind == GRADIENT_CYCLE:
         return links_of_gradient_cycle(lead.it)
     paths = []
-    for one in _to_search(lead):
+    wanted = _to_search(lead)
+    own = own | {id(wanted)}
+    for one in wanted:
         path = find_path(one, is_ours=lambda other: id(other) in own, deadline_ns=deadline_ns)
         paths.append(path.links)
         if lead.kind != "chain" or _is_piled_up(path.links):

@@ -36,7 +36,7 @@ class Weight(NamedTuple):
     exclusive_bytes: float
     """What these items keep alive and nothing else does, divided by their number."""
     parts: dict[str, float]
-    """`exclusive_bytes` by kind: tensors, saved, nodes, arrays, python."""
+    """`exclusive_bytes` by kind: tensors, shared memory, saved, nodes, arrays, python."""
     shared_bytes: int
     """All that was reached and would stay if the items went. Each thing once, not per item."""
     biggest: str
