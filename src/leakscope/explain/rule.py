@@ -12,6 +12,9 @@ from enum import IntEnum
 from types import MappingProxyType
 from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from leakscope.attribute.suspects import Suspect
 from leakscope.judge.overall import Overall
 from leakscope.judge.series import RunSeries
@@ -111,6 +114,18 @@ class RunCase(NamedTuple):
             if one.series.metric == metric and one.series.process == self.lead:
                 return one
         return None
+
+    def threads(self) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        """The number of threads while steps were made: at which steps it was read, and how many."""
+        read = [
+            (sample.at.mono_ns, sample.values["threads_count"])
+            for sample in self.run.recording.samples
+            if sample.process == self.lead and "threads_count" in sample.values
+        ]
+        moments = np.array([moment for moment, _ in read], dtype=np.float64)
+        steps = self.run.axis.during(moments)
+        counts = np.array([count for _, count in read], dtype=np.int64)
+        return steps[~np.isnan(steps)], counts[~np.isnan(steps)]
 
     def settled(self, metric: str, *shapes: Shape) -> Verdict | None:
         """The verdict on this counter, if it is steady, of one of these shapes and worth a word."""

@@ -9,10 +9,10 @@ from leakscope.model import Series
 
 _COLLECTIONS = 3
 """Fewer might have met a fall by chance."""
-_FREEING = 0.8
+_FREEING = 0.7
 """Share of the collections that must have freed something."""
-_ABOVE_USUAL = 4.0
-"""A fall at a collection is so many times what memory moves by from row to row elsewhere."""
+_OF_ALL_FALLS = 0.8
+"""Share of all that was given back: memory falls at collections, and hardly anywhere else."""
 _BLOCK_BYTES = 71
 """Of a small Python object; see judge/account.py."""
 
@@ -65,8 +65,7 @@ def _freed_each_time(series: Series) -> float:
         return 0.0
     moves = np.diff(np.asarray(series.values, dtype=np.float64))
     freed = -moves[floors - 1]
-    others = np.delete(moves, floors - 1)
-    usual = float(np.median(np.abs(others))) if len(others) else 0.0
-    middle = float(np.median(freed))
-    is_freeing = float(np.mean(freed > 0)) >= _FREEING and middle > _ABOVE_USUAL * usual
-    return middle if is_freeing else 0.0
+    at_collections, everywhere = freed[freed > 0].sum(), -moves[moves < 0].sum()
+    is_freeing = float(np.mean(freed > 0)) >= _FREEING
+    is_freeing = is_freeing and at_collections >= _OF_ALL_FALLS * everywhere
+    return float(np.median(freed)) if is_freeing else 0.0

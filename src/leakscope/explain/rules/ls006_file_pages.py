@@ -4,13 +4,12 @@ import numpy as np
 
 from leakscope import text
 from leakscope.explain.rule import RunCase, harmless
-from leakscope.judge.series import FILES, IN_USE, RSS
-from leakscope.model import Outcome
+from leakscope.judge.series import FILES, HELD, IN_USE, RSS
+from leakscope.model import Outcome, Series
 
 _FEWEST_SAMPLES = 3
-_RISE_WORTH_SAYING = 4 << 20
-"""Code of the libraries is mapped too: 13 to 52 MiB of it became resident with the first steps of
-small training runs, and next to nothing later, in the part that is judged."""
+_RISE_WORTH_SAYING = 16 << 20
+"""In the part that is judged: at the start the code of the libraries becomes resident."""
 _OF_THE_RISE = 0.5
 """Pages of files are the reason if they are so much of what resident memory rose by."""
 
@@ -37,18 +36,28 @@ def file_pages(case: RunCase) -> str | None:
     Memory in use rises too: then what was read is kept. Pages that the program has written to
     (`mode="c"`) are its own, and no longer the file's.
     """
-    files, live, resident = case.series(FILES), case.verdict(IN_USE), case.series(RSS)
-    if files is None or resident is None or len(files.values) < _FEWEST_SAMPLES:
+    files, live = case.series(FILES), case.verdict(IN_USE)
+    if files is None or len(files.values) < _FEWEST_SAMPLES:
         return None
     if live is None or live.outcome is not Outcome.STEADY or case.overall.growing():
         return None
     judged = (live.from_step, files.steps[-1])
-    before, after = np.interp(judged, files.steps, files.values)
-    first, last = np.interp(judged, resident.steps, resident.values)
-    if after - before < max(_RISE_WORTH_SAYING, _OF_THE_RISE * (last - first)):
+    resident = _rise(case.series(RSS), judged)
+    held = max(_rise(case.series(HELD), judged), 0.0)
+    # Code shared with other processes becomes this one's own when they end, by 10 to 50 MiB; it was
+    # resident before. What was read is in both.
+    rise = min(_rise(files, judged), resident - held)
+    if rise < max(_RISE_WORTH_SAYING, _OF_THE_RISE * resident):
         return None
     return (
-        f"{text.size(after - before)} of mapped files became resident as they were read, from step "
+        f"{text.size(rise)} of mapped files became resident as they were read, from step "
         f"{text.count(round(live.from_step))} on, and live memory did not grow: the kernel takes "
         "these pages back when memory is short."
     )
+
+
+def _rise(series: Series | None, between: tuple[float, float]) -> float:
+    if series is None:
+        return 0.0
+    before, after = np.interp(between, series.steps, series.values)
+    return float(after - before)

@@ -8,9 +8,11 @@ from leakscope.judge.series import HELD, IN_USE, RSS
 from leakscope.model import Outcome, Shape
 
 _RISE_WORTH_SAYING = 8 << 20
-_OF_LIVE = 0.1
-"""If live memory rose by more than this share of it, something else is at work. In the zoo it was
-15 % and more where a buffer filled up, and below 2 % where lengths differ."""
+_OF_LIVE = 0.05
+"""If live memory rose by more than this share of it, something else is at work: in the zoo it was
+8 to 35 % where a buffer or a cache filled up."""
+_MORE_THREADS = 3
+"""So many more threads bring arenas of their own: LS009."""
 
 
 @harmless("LS008")
@@ -35,7 +37,10 @@ def longest_batch_so_far(case: RunCase) -> str | None:
     Live memory rises with it: what was made is kept. Rises that all lie at the start are LS001.
     """
     live, in_use = case.verdict(IN_USE), case.series(IN_USE)
+    _, threads = case.threads()
     if live is None or in_use is None or live.outcome is not Outcome.STEADY or not case.is_steady:
+        return None
+    if len(threads) and threads.max() - threads[0] >= _MORE_THREADS:
         return None
     for metric, subject in ((RSS, "Resident memory"), (HELD, "Freed memory that is held")):
         rise = case.settled(metric, Shape.HIGH_WATER)
@@ -48,7 +53,7 @@ def longest_batch_so_far(case: RunCase) -> str | None:
         return (
             f"{subject} rose {text.count(len(rise.steps_at))} times, by "
             f"{text.size(rise.size_bytes)} in all and ever more rarely (last at step "
-            f"{text.count(round(rise.steps_at[-1]))}), while live memory did not: as with the "
-            "longest batch so far."
+            f"{text.count(round(rise.steps_at[-1]))}), and live memory did not: as when a step "
+            "needs more than all before it, such as the longest batch so far."
         )
     return None

@@ -43,22 +43,11 @@ def thread_arenas(case: RunCase) -> str | None:
         return None
     if live.outcome is not Outcome.STEADY:
         return None
-    samples = [
-        (sample.at.mono_ns, sample.values["threads_count"])
-        for sample in case.run.recording.samples
-        if sample.process == case.lead and "threads_count" in sample.values
-    ]
-    if not samples:
-        return None
-    steps = case.run.axis.at(np.array([moment for moment, _ in samples], dtype=np.float64))
-    counts = np.array([count for _, count in samples])
-    during = steps >= held.steps[0]
-    if not during.any():
-        return None
-    before, most = int(counts[during][0]), int(counts[during].max())
+    steps, counts = case.threads()
+    before, most = (int(counts[0]), int(counts.max())) if len(counts) else (0, 0)
     if most - before < _MORE_THREADS:
         return None
-    began = float(steps[during & (counts > before)][0])
+    began = float(steps[counts > before][0])
     rise = held.values[-1] - held.values[0]
     since = _rise_from(began, held)
     if rise < _RISE_WORTH_SAYING or since < _AFTERWARDS * rise:
