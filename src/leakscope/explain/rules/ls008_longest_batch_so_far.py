@@ -43,8 +43,10 @@ def longest_batch_so_far(case: RunCase) -> str | None:
     if len(threads) and threads.max() - threads[0] >= _MORE_THREADS:
         return None
     for metric, subject in ((RSS, "Resident memory"), (HELD, "Freed memory that is held")):
-        rise = case.settled(metric, Shape.HIGH_WATER)
-        if rise is None or rise.size_bytes < _RISE_WORTH_SAYING:
+        rise = case.verdict(metric)
+        if rise is None or rise.shape is not Shape.HIGH_WATER or not rise.steps_at:
+            continue
+        if rise.size_bytes < _RISE_WORTH_SAYING:
             continue
         around = rise.steps_at[0] - 1, rise.steps_at[-1] + 1
         before, after = np.interp(around, in_use.steps, in_use.values)

@@ -47,7 +47,7 @@ def thread_arenas(case: RunCase) -> str | None:
     before, most = (int(counts[0]), int(counts.max())) if len(counts) else (0, 0)
     if most - before < _MORE_THREADS:
         return None
-    began = float(steps[counts > before][0])
+    began = float(steps[np.argmax(counts > before) - 1])
     rise = held.values[-1] - held.values[0]
     since = _rise_from(began, held)
     if rise < _RISE_WORTH_SAYING or since < _AFTERWARDS * rise:

@@ -35,10 +35,11 @@ def results_kept(case: Case) -> bool:
 
     ## Not this rule when
     Something trains. Results carry graphs: LS701. Entries of a dict that live as long as a session:
-    LS703.
+    LS703. A deque is meant to hold the last ones only, and lacks its `maxlen`: LS501.
     """
     return (
         case.holding.kind == "container"
+        and case.above[-1].type != "deque"
         and case.holding.item.split(" ", 1)[0] in _RESULTS
         and case.share_of("tensors", "arrays") > _TENSOR_SHARE
         and only_runs_forward(case)
