@@ -154,10 +154,13 @@ OWN_METRIC = """\
     """
 
 
-def test_a_metric_of_a_library() -> None:
-    preds = link(".preds", "list", scope="MulticlassAUROC", file=LIBRARY)
+@pytest.mark.parametrize(
+    ("file", "expected"), [(LIBRARY, "LS103"), ("/home/me/evaluate/train.py", "LS501")]
+)
+def test_a_metric_of_a_library(file: str, expected: str) -> None:
+    preds = link(".preds", "list", scope="MulticlassAUROC", file=file)
     made = case(link("auroc", "MulticlassAUROC", scope="fit"), preds, tensors=5000.0)
-    assert rule_of(made) == "LS103"
+    assert rule_of(made) == expected
 
 
 @pytest.mark.parametrize(("third", "expected"), [("reset", "LS103"), ("summary", "LS501")])

@@ -95,8 +95,8 @@ def trains(case: Case) -> bool:
 
 
 def only_runs_forward(case: Case) -> bool:
-    """The steps are forwards, and nothing in the program asks for gradients."""
-    return case.steps_from == "forward" and not trains(case)
+    """The steps are forwards, and the program, whose text is known, asks for no gradients."""
+    return case.steps_from == "forward" and bool(case.sources) and not trains(case)
 
 
 def has_keyword(call: ast.Call, name: str) -> bool:

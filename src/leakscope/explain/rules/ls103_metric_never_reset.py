@@ -5,7 +5,8 @@ from pathlib import PurePosixPath
 from leakscope.explain.rule import Case, Weight, rule
 from leakscope.explain.source import methods_of, owners
 
-_LIBRARIES = frozenset({"torchmetrics", "torcheval", "ignite", "evaluate"})
+_LIBRARIES = (("torchmetrics",), ("torcheval", "metrics"), ("ignite", "metrics"), ("evaluate",))
+"""Folders below `site-packages`; a program may have a folder `evaluate` of its own."""
 _METHODS = frozenset({"update", "compute", "reset"})
 """What all of these libraries call it, and who writes a metric of their own after them."""
 
@@ -41,6 +42,12 @@ def metric_never_reset(case: Case) -> bool:
     """
     if case.holding.kind not in ("container", "array"):
         return False
-    if any(_LIBRARIES & set(PurePosixPath(link.file).parts) for link in case.above if link.file):
+    if any(_is_of_a_library(link.file) for link in case.above if link.kind == "attribute"):
         return True
     return any(methods_of(owner, case.sources) >= _METHODS for owner in owners(case))
+
+
+def _is_of_a_library(file: str) -> bool:
+    parts = PurePosixPath(file).parts
+    inside = [n + 1 for n, part in enumerate(parts) if part in ("site-packages", "dist-packages")]
+    return any(parts[at : at + len(one)] == one for at in inside[-1:] for one in _LIBRARIES)

@@ -34,7 +34,8 @@ def sessions_never_evicted(case: Case) -> bool:
     end: drop the oldest beyond a number (`OrderedDict.popitem(last=False)`), or after some minutes.
 
     ## Not this rule when
-    Something trains. The entries are plain values, tensors or tuples of them: that is a cache of
+    Something trains. No statement of the program stores the entries, so that it is a library's own
+    table: LS501. The entries are plain values, tensors or tuples of them: that is a cache of
     results (LS702, LS501). Results carry graphs: LS701.
     """
     grows = case.above[-1].type if case.above else ""
@@ -42,6 +43,7 @@ def sessions_never_evicted(case: Case) -> bool:
         case.holding.kind == "container"
         and grows in _TABLES
         and _is_record(case.holding.item)
+        and case.suspect.keeper is not None
         and only_runs_forward(case)
     )
 
