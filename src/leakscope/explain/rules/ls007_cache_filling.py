@@ -5,6 +5,9 @@ from leakscope.explain.rule import WORTH_SAYING, RunCase, harmless
 from leakscope.judge.series import IN_USE
 from leakscope.model import Holding, Outcome, Shape
 
+_EARLY = 0.2
+"""Share of the run: what was full by then is warm-up, LS001."""
+
 
 @harmless("LS007")
 def cache_filling(case: RunCase) -> str | None:
@@ -25,14 +28,17 @@ def cache_filling(case: RunCase) -> str | None:
     bound.
 
     ## Not this rule when
-    Nothing bounds it and it was not seen to stop: LS501. A curve that flattens out is LS001.
+    Nothing bounds it and it was not seen to stop: LS501. A curve that flattens out, or what was
+    full in the first fifth of the run, is LS001.
     """
     if case.overall.outcome is Outcome.LEAK:
         return None
     if case.overall.growing():
         return _still_filling(case)
     full = case.settled(IN_USE, Shape.FILLING)
-    if full is not None and case.is_steady and full.steps_at:
+    if full is None or not case.is_steady or not full.steps_at:
+        return None
+    if full.steps_at[-1] > _EARLY * case.run.axis.last_step:
         return (
             f"Live memory filled up by {text.size(full.size_bytes)} until step "
             f"{text.count(round(full.steps_at[-1]))} and has stopped there, as a cache or a buffer "
