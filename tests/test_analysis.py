@@ -190,7 +190,7 @@ def test_the_first_optimizer_step_and_its_state_are_told(tmp_path: pathlib.Path)
     made.roles(4, parameter=20 * MIB, gradient=20 * MIB, optimizer_state=40 * MIB)
     report = analyse(made.ended(200).done())
     assert report.verdict is Outcome.STEADY
-    note = next(note for note in report.notes if "optimizer step" in note)
+    note = next(one.says for one in report.harmless if one.rule == "LS002")
     assert "40 MiB" in note
     assert "2.0 times the parameters" in note
 
@@ -201,7 +201,7 @@ def test_saves_are_told_with_their_period_and_size(tmp_path: pathlib.Path) -> No
         made.mark("save", step + 0.4, in_use_bytes=160 * MIB)
         made.mark("save", step + 0.6, in_use_bytes=160 * MIB)
     report = analyse(made.ended(200).done())
-    note = next(note for note in report.notes if "checkpoint" in note)
+    note = next(one.says for one in report.harmless if one.rule == "LS003")
     assert "10 checkpoints" in note
     assert "60 MiB" in note
     assert "not a leak" in note

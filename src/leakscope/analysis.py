@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from leakscope.attribute.decided import decide
 from leakscope.attribute.growth import attribute, prove
+from leakscope.attribute.suspects import sources_for
 from leakscope.explain.catalogue import harmless_in, load_catalogue
 from leakscope.explain.findings import Scene, findings_of, unexplained_of
 from leakscope.explain.rule import RunCase
@@ -50,7 +51,8 @@ def analyse(recording: Recording) -> Report:
         else None
     )
     kinds = {process: start.kind for process, start in recording.starts.items()}
-    scene = Scene(names, kinds, run.axis.source, recording.run.directory)
+    sources = sources_for(recording, run.axis.process or "")
+    scene = Scene(names, kinds, run.axis.source, recording.run.directory, sources)
     gaps: list[Gap] = []
     findings = findings_of(attribution, scene, gaps)
     suspects = tuple(one for each in attribution.explained.values() for one in each.suspects)

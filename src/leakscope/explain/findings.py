@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from leakscope import text
 from leakscope.attribute.growth import Attribution
-from leakscope.attribute.places import relative
+from leakscope.attribute.places import function_around, relative
 from leakscope.attribute.suspects import Suspect
 from leakscope.explain.catalogue import rule_for
 from leakscope.explain.rule import Case, Rule
@@ -24,6 +24,8 @@ class Scene(NamedTuple):
     kinds: Mapping[str, str]
     steps_from: str
     directory: str
+    sources: Mapping[str, str]
+    """Texts of the program's files, by path."""
 
 
 def findings_of(attribution: Attribution, scene: Scene, gaps: list[Gap]) -> tuple[Finding, ...]:
@@ -36,7 +38,13 @@ def findings_of(attribution: Attribution, scene: Scene, gaps: list[Gap]) -> tupl
         rate = account.verdict.bytes_per_step.value
         for suspect in attribution.explained[account.process].suspects:
             process = account.process
-            case = Case(suspect, scene.kinds.get(process, "main"), scene.steps_from)
+            case = Case(
+                suspect,
+                scene.kinds.get(process, "main"),
+                scene.steps_from,
+                function_around(scene.sources, suspect.keeper) if suspect.keeper else "",
+                scene.sources,
+            )
             finding = finding_for(
                 case,
                 rule_for(case, gaps),

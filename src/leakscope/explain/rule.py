@@ -9,17 +9,26 @@ import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
+from types import MappingProxyType
 from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from leakscope.attribute.suspects import Suspect
 from leakscope.judge.overall import Overall
 from leakscope.judge.series import RunSeries
-from leakscope.model import Holding, Link
+from leakscope.model import Holding, Link, Outcome, Series, Shape, Verdict
 
 HEADINGS = ("Why it leaks", "Example", "Use instead", "Not this rule when")
 """Of every page, in this order."""
 
 HARMLESS_HEADINGS = ("Why it looks like a leak", "Example", "What to do", "Not this rule when")
+
+
+WORTH_SAYING = 256 << 10
+"""Bytes from which a harmless rise is told of. Logs, rings and pools of the libraries fill up by
+some 50 KiB in any run (measured: torch.distributed, Lightning)."""
 
 
 class Weight(IntEnum):
@@ -46,7 +55,10 @@ class Case(NamedTuple):
     steps_from: str = "optimizer"
     """What the steps of the run are: optimizer, forward, fetch, dataloader, api, time."""
     keeper_function: str = ""
-    """The text of the function around the keeping statement; empty where it is not known."""
+    """The text of the function around the keeping statement, or of its file where it is in none;
+    empty where it is not known."""
+    sources: Mapping[str, str] = MappingProxyType({})
+    """Texts of the program's files, by path."""
 
     @property
     def holding(self) -> Holding:
@@ -82,6 +94,45 @@ class RunCase(NamedTuple):
     roles: Mapping[str, int]
     """Bytes by role in the stepping process, as the last census has them: parameter, gradient,
     optimizer state."""
+
+    @property
+    def lead(self) -> str:
+        """The process the run is about: it counts the steps, or it is the main one."""
+        starts = self.run.recording.starts.items()
+        main = next((process for process, start in starts if start.kind == "main"), "")
+        return self.run.axis.process or main
+
+    @property
+    def is_steady(self) -> bool:
+        return self.overall.outcome is Outcome.STEADY
+
+    def series(self, metric: str) -> Series | None:
+        return self.run.series.get((metric, self.lead))
+
+    def verdict(self, metric: str) -> Verdict | None:
+        for one in self.overall.verdicts:
+            if one.series.metric == metric and one.series.process == self.lead:
+                return one
+        return None
+
+    def threads(self) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        """The number of threads while steps were made: at which steps it was read, and how many."""
+        read = [
+            (sample.at.mono_ns, sample.values["threads_count"])
+            for sample in self.run.recording.samples
+            if sample.process == self.lead and "threads_count" in sample.values
+        ]
+        moments = np.array([moment for moment, _ in read], dtype=np.float64)
+        steps = self.run.axis.during(moments)
+        counts = np.array([count for _, count in read], dtype=np.int64)
+        return steps[~np.isnan(steps)], counts[~np.isnan(steps)]
+
+    def settled(self, metric: str, *shapes: Shape) -> Verdict | None:
+        """The verdict on this counter, if it is steady, of one of these shapes and worth a word."""
+        one = self.verdict(metric)
+        if one is None or one.outcome is not Outcome.STEADY or one.shape not in shapes:
+            return None
+        return one if one.size_bytes >= WORTH_SAYING else None
 
 
 @dataclass(frozen=True)

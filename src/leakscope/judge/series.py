@@ -61,6 +61,11 @@ class RunSeries:
     def of(self, process: str) -> dict[str, Series]:
         return {metric: series for (metric, name), series in self.series.items() if name == process}
 
+    def allocator_of(self, process: str) -> str:
+        """As the process itself was seen to use it."""
+        start = self.recording.starts.get(process)
+        return (start.environment.get("allocator") if start else None) or "the allocator"
+
     def rise_after_last_step(self) -> float:
         """How much the stepping process grew when it stepped no more, if that is worth a word."""
         process = self.axis.process

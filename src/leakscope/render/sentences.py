@@ -324,4 +324,4 @@ def process_end(process: ProcessSummary) -> str:
 
 def harmless(report: Report) -> tuple[str, ...]:
     """What looks like a leak and is none, each with the number of its rule."""
-    return tuple(f"{one.says} ({one.rule} {one.name})" for one in report.harmless)
+    return tuple(f"{one.says.rstrip('.')} ({one.rule} {one.name})" for one in report.harmless)

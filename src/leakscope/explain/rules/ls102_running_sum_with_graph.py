@@ -5,9 +5,9 @@ from leakscope.explain.rule import Case, Weight, rule
 
 @rule(
     "LS102",
-    weight=Weight.CAUSE,
-    fix="add up `.detach()`ed values (or `.item()`), and detach a state that is carried "
-    "to the next step",
+    weight=Weight.HOLDER,
+    fix="add up `.detach()`ed values (or `.item()`): what is computed from its own last value "
+    "keeps the graphs of all steps",
 )
 def running_sum_with_graph(case: Case) -> bool:
     """One autograd graph gets longer with every step, back to the first.
@@ -19,13 +19,15 @@ def running_sum_with_graph(case: Case) -> bool:
     ## Example
     ```python
     total = total + loss  # the sum of all losses, with all their graphs
-    state = cell(x, state)  # a state that is carried on
+    average = 0.99 * average + 0.01 * weight
     ```
 
     ## Use instead
-    `total += loss.item()`; `state = cell(x, state.detach())`.
+    `total += loss.item()`; `average = 0.99 * average + 0.01 * weight.detach()`.
 
     ## Not this rule when
-    Several tensors with graphs are kept side by side: LS101.
+    The value goes through a call and comes back as the next one, as the state of a recurrent
+    network does: LS104. It is a buffer or an attribute of a module: LS108. Several tensors with
+    graphs are kept side by side: LS101.
     """
     return case.holding.kind == "graph"

@@ -1,0 +1,49 @@
+"""LS001: memory rises at first and has come to rest."""
+
+from leakscope import text
+from leakscope.explain.rule import RunCase, harmless
+from leakscope.judge.series import IN_USE
+from leakscope.model import Shape
+
+_EARLY = 0.2
+"""Share of the run: rises that were over by then are warm-up whatever their form."""
+_LATEST = 0.5
+"""A curve that settled later than this might as well be a leak among steps of many sizes."""
+_OWN_REASON = 0.5
+"""Share of the rise: if gradients and optimizer state are more of it than this, they are the reason
+and LS002 tells of them."""
+
+
+@harmless("LS001")
+def warm_up(case: RunCase) -> str | None:
+    """Memory rises at the start of a run and has come to rest.
+
+    ## Why it looks like a leak
+    The first steps meet everything for the first time: kernels are compiled, buffers are made for
+    each new shape, libraries load their parts. A look at the first minutes shows a rise.
+
+    ## Example
+    ```python
+    model = torch.compile(model)  # the first steps compile, the others run
+    ```
+
+    ## What to do
+    Nothing. Judge memory after the warm-up: leakscope leaves out the first third of a run.
+
+    ## Not this rule when
+    The rise went on to the end, or past the first fifth of the run and then stopped all at once, as
+    something does that is full: LS007.
+    """
+    rise = case.settled(IN_USE, Shape.WARM_UP, Shape.STEP, Shape.FILLING, Shape.HIGH_WATER)
+    if rise is None or not case.is_steady or not rise.steps_at:
+        return None
+    latest = _LATEST if rise.shape is Shape.WARM_UP else _EARLY
+    if rise.steps_at[-1] > latest * case.run.axis.last_step:
+        return None
+    made = case.roles.get("gradient", 0) + case.roles.get("optimizer state", 0)
+    if made > _OWN_REASON * rise.size_bytes:
+        return None
+    return (
+        f"Live memory rose by {text.size(rise.size_bytes)} until about step "
+        f"{text.count(round(rise.steps_at[-1]))} and has come to rest since: warm-up."
+    )

@@ -1,0 +1,73 @@
+"""LS007: something fills up to its bound."""
+
+from leakscope import text
+from leakscope.explain.rule import WORTH_SAYING, RunCase, harmless
+from leakscope.judge.series import IN_USE
+from leakscope.model import Holding, Outcome, Shape
+
+_EARLY = 0.2
+"""Share of the run: what was full by then is warm-up, LS001."""
+
+
+@harmless("LS007")
+def cache_filling(case: RunCase) -> str | None:
+    """A cache, a queue or a replay memory fills up to its bound.
+
+    ## Why it looks like a leak
+    Until it is full it grows with every step, as a leak does. Whether it is one shows only when it
+    is full, or where its bound can be read.
+
+    ## Example
+    ```python
+    memory = collections.deque(maxlen=100_000)
+    memory.append(transition)  # grows for the first 100,000 steps
+    ```
+
+    ## What to do
+    Nothing, if it fits when it is full: the size of one entry times the bound. Otherwise a smaller
+    bound.
+
+    ## Not this rule when
+    Nothing bounds it and it was not seen to stop: LS501. A curve that flattens out, or what was
+    full in the first fifth of the run, is LS001.
+    """
+    if case.overall.outcome is Outcome.LEAK:
+        return None
+    if case.overall.growing():
+        return _still_filling(case)
+    full = case.settled(IN_USE, Shape.FILLING)
+    if full is None or not case.is_steady or not full.steps_at:
+        return None
+    if full.steps_at[-1] > _EARLY * case.run.axis.last_step:
+        return (
+            f"Live memory filled up by {text.size(full.size_bytes)} until step "
+            f"{text.count(round(full.steps_at[-1]))} and has stopped there, as a cache or a buffer "
+            f"does that is full{_by_name(case)}."
+        )
+    return None
+
+
+def _still_filling(case: RunCase) -> str | None:
+    bounded = [suspect for suspect in case.suspects if suspect.is_bounded]
+    if not bounded:
+        return None
+    largest = max(bounded, key=lambda suspect: suspect.share)
+    name = f"`{largest.named.name}`" if largest.named is not None else "what grows"
+    return (
+        f"{name} takes {text.percent(min(largest.share, 1.0))} of the growth, but "
+        f"{largest.is_bounded}: it stops when that is full."
+    )
+
+
+def _by_name(case: RunCase) -> str:
+    """The bounded container that was the largest when it was last looked at."""
+    bounded = [one for one in case.run.recording.holdings if one.bound and one.process == case.lead]
+    largest = max(bounded, key=_bytes, default=None)
+    if largest is None or _bytes(largest) < WORTH_SAYING:
+        return ""
+    link = next((one for one in reversed(largest.path[: largest.grows_at + 1]) if one.name), None)
+    return f"; `{link.name}` is bounded: {largest.bound}" if link is not None else ""
+
+
+def _bytes(holding: Holding) -> float:
+    return holding.counts[-1][1] * holding.bytes_each

@@ -1,0 +1,61 @@
+"""LS008: resident memory rises with the largest step so far."""
+
+import numpy as np
+
+from leakscope import text
+from leakscope.explain.rule import RunCase, harmless
+from leakscope.judge.series import HELD, IN_USE, RSS
+from leakscope.model import Outcome, Shape
+
+_RISE_WORTH_SAYING = 8 << 20
+_OF_LIVE = 0.05
+"""If live memory rose by more than this share of it, something else is at work: in the zoo it was
+8 to 35 % where a buffer or a cache filled up."""
+_MORE_THREADS = 3
+"""So many more threads bring arenas of their own: LS009."""
+
+
+@harmless("LS008")
+def longest_batch_so_far(case: RunCase) -> str | None:
+    """Resident memory rises whenever a step is larger than all before, ever more rarely.
+
+    ## Why it looks like a leak
+    Texts, sounds and images differ in size. The longest batch so far needs the most memory so far,
+    and the allocator holds on to it. As records do, these rises become rarer, but they do not stop
+    at a certain step.
+
+    ## Example
+    ```python
+    batch = pad_sequence(texts, batch_first=True)  # as long as the longest of them
+    ```
+
+    ## What to do
+    Nothing, or the longest batch first: the run then shows at its start whether it fits. Cutting
+    lengths off, or batches with a fixed number of tokens, makes the peak known.
+
+    ## Not this rule when
+    Live memory rises with it: what was made is kept. Rises that all lie at the start are LS001.
+    """
+    live, in_use = case.verdict(IN_USE), case.series(IN_USE)
+    _, threads = case.threads()
+    if live is None or in_use is None or live.outcome is not Outcome.STEADY or not case.is_steady:
+        return None
+    if len(threads) and threads.max() - threads[0] >= _MORE_THREADS:
+        return None
+    for metric, subject in ((RSS, "Resident memory"), (HELD, "Freed memory that is held")):
+        rise = case.verdict(metric)
+        if rise is None or rise.shape is not Shape.HIGH_WATER or not rise.steps_at:
+            continue
+        if rise.size_bytes < _RISE_WORTH_SAYING:
+            continue
+        around = rise.steps_at[0] - 1, rise.steps_at[-1] + 1
+        before, after = np.interp(around, in_use.steps, in_use.values)
+        if after - before > _OF_LIVE * rise.size_bytes:
+            continue
+        return (
+            f"{subject} rose {text.count(len(rise.steps_at))} times, by "
+            f"{text.size(rise.size_bytes)} in all and ever more rarely (last at step "
+            f"{text.count(round(rise.steps_at[-1]))}), and live memory did not: as when a step "
+            "needs more than all before it, such as the longest batch so far."
+        )
+    return None

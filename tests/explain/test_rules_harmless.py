@@ -1,0 +1,189 @@
+"""LS0xx: what looks like a leak and is none. Each says its figures, and nothing without them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from leakscope.analysis import analyse
+from leakscope.model import Outcome, Report
+from make import KIB, MIB, Maker, flat, line, recording, rising_until, step_up, wobble
+
+Shape = Callable[[int], float]
+
+
+def said(maker: Maker) -> dict[str, str]:
+    """What harmless rules said, by number, in a run that must not be called a leak."""
+    report = analyse(maker.done())
+    assert report.verdict is not Outcome.LEAK
+    return by_rule(report)
+
+
+def by_rule(report: Report) -> dict[str, str]:
+    return {one.rule: one.says for one in report.harmless}
+
+
+def settling(size: float, pace: float = 40.0, base: float = 100 * MIB) -> Shape:
+    return lambda step: base + size * (1 - math.exp(-step / pace))
+
+
+def teeth(size: float, every: int, base: float = 100 * MIB) -> Shape:
+    return lambda step: base + size * (step % every) / every
+
+
+def records(*at: int, each: float, base: float = 300 * MIB) -> Shape:
+    return lambda step: base + each * sum(step >= one for one in at)
+
+
+def test_a_plain_run_has_nothing_to_tell(tmp_path: Path) -> None:
+    made = recording(tmp_path).steps(300, in_use=flat(), held=flat(2 * MIB), rss=flat(300 * MIB))
+    assert said(made) == {}
+
+
+def test_warm_up(tmp_path: Path) -> None:
+    made = recording(tmp_path).steps(
+        400, in_use=wobble(settling(8 * MIB), 2 * KIB), rss=flat(300 * MIB)
+    )
+    found = said(made)
+    assert set(found) == {"LS001"}
+    assert "7.1 MiB until about step 131" in found["LS001"]
+
+
+def test_growth_is_no_warm_up(tmp_path: Path) -> None:
+    made = recording(tmp_path).steps(400, in_use=line(20 * KIB), rss=line(20 * KIB, 300 * MIB))
+    assert by_rule(analyse(made.done())) == {}
+
+
+def test_optimizer_state(tmp_path: Path) -> None:
+    made = recording(tmp_path).steps(200, first=0, in_use=step_up(1, 40 * MIB), rss=flat(300 * MIB))
+    made.roles(4, parameter=20 * MIB, gradient=20 * MIB, optimizer_state=40 * MIB)
+    found = said(made)
+    assert set(found) == {"LS002"}
+    assert "40 MiB" in found["LS002"]
+    assert "2.0 times the parameters" in found["LS002"]
+
+
+def test_an_optimizer_without_state(tmp_path: Path) -> None:
+    made = recording(tmp_path).steps(200, first=0, in_use=step_up(1, 20 * MIB), rss=flat(300 * MIB))
+    made.roles(4, parameter=20 * MIB, gradient=20 * MIB, optimizer_state=0)
+    assert said(made) == {}
+
+
+@pytest.mark.parametrize(("size", "is_told"), [(60 * MIB, True), (0, False)])
+def test_checkpoints(tmp_path: Path, size: int, is_told: bool) -> None:
+    made = recording(tmp_path).steps(200, in_use=flat(), rss=flat(300 * MIB))
+    for step in range(20, 201, 20):
+        made.mark("save", step + 0.4, in_use_bytes=100 * MIB + size)
+    found = said(made)
+    assert set(found) == ({"LS003"} if is_told else set())
+    if is_told:
+        assert "10 checkpoints saved, about every 20 steps" in found["LS003"]
+        assert "60 MiB" in found["LS003"]
+
+
+def test_teeth_of_the_collector(tmp_path: Path) -> None:
+    made = recording(tmp_path).steps(
+        600, in_use=teeth(3 * MIB, 60), rss=flat(300 * MIB), collections_every=60
+    )
+    found = said(made)
+    assert set(found) == {"LS004"}
+    assert "about every 60 steps" in found["LS004"]
+    assert "freed 3.0 MiB each" in found["LS004"] or "freed 2.9 MiB each" in found["LS004"]
+
+
+def test_teeth_that_no_collection_made(tmp_path: Path) -> None:
+    made = recording(tmp_path).steps(
+        600, in_use=teeth(3 * MIB, 60), rss=flat(300 * MIB), collections_every=47
+    )
+    assert said(made) == {}
+
+
+def test_memory_that_the_allocator_holds(tmp_path: Path) -> None:
+    made = recording(tmp_path).steps(200, in_use=flat(), held=flat(80 * MIB), rss=flat(300 * MIB))
+    found = said(made)
+    assert set(found) == {"LS005"}
+    assert "80 MiB" in found["LS005"]
+
+
+def test_held_memory_that_grows_is_not_called_harmless(tmp_path: Path) -> None:
+    made = recording(tmp_path).steps(
+        300, in_use=flat(), held=line(200 * KIB, 20 * MIB), rss=line(200 * KIB, 300 * MIB)
+    )
+    report = analyse(made.done())
+    assert report.verdict is Outcome.GROWING
+    assert by_rule(report) == {}
+
+
+def test_pages_of_files(tmp_path: Path) -> None:
+    made = recording(tmp_path).steps(300, in_use=flat(), rss=line(300 * KIB, 300 * MIB))
+    for step in range(1, 300, 20):
+        made.sample(step, file_bytes=40 * MIB + 300 * KIB * step)
+    found = said(made)
+    assert set(found) == {"LS006"}
+    assert "MiB of mapped files" in found["LS006"]
+
+
+def test_code_that_is_no_longer_shared_was_resident_before(tmp_path: Path) -> None:
+    made = recording(tmp_path).steps(300, in_use=flat(), rss=flat(300 * MIB))
+    for step in range(1, 300, 20):
+        made.sample(step, file_bytes=(20 if step < 200 else 70) * MIB)
+    assert said(made) == {}
+
+
+def test_a_buffer_that_is_full(tmp_path: Path) -> None:
+    made = recording(tmp_path).steps(400, in_use=rising_until(150, 40 * KIB), rss=flat(300 * MIB))
+    made.looked(20, 60, line(40 * KIB))
+    made.holds("memory", 1.0, 40 * KIB, bound="it is a deque with maxlen=150")
+    found = said(made)
+    assert set(found) == {"LS007"}
+    assert "`memory`" in found["LS007"]
+    assert "maxlen=150" in found["LS007"]
+
+
+def test_a_buffer_that_still_fills(tmp_path: Path) -> None:
+    made = recording(tmp_path).steps(200, in_use=line(30 * KIB), blocks=flat(1000))
+    made.looked(20, 60, line(30 * KIB))
+    made.holds("memory", 1.0, 29 * KIB, bound="it is a deque with maxlen=1,000")
+    found = said(made)
+    assert set(found) == {"LS007"}
+    assert "maxlen=1,000" in found["LS007"]
+
+
+def test_a_leak_is_never_called_a_cache(tmp_path: Path) -> None:
+    made = recording(tmp_path).steps(200, in_use=line(30 * KIB), blocks=flat(1000))
+    made.looked(20, 60, line(30 * KIB)).holds("kept", 1.0, 29 * KIB)
+    report = analyse(made.done())
+    assert report.verdict is Outcome.LEAK
+    assert by_rule(report) == {}
+
+
+def test_the_longest_batch_so_far(tmp_path: Path) -> None:
+    resident = records(9, 32, 90, 300, each=12 * MIB)
+    made = recording(tmp_path).steps(500, in_use=flat(), rss=wobble(resident, 20 * KIB))
+    found = said(made)
+    assert set(found) == {"LS008"}
+    assert "rose 3 times, by 47.0 MiB" in found["LS008"]
+
+
+def test_live_memory_that_rises_with_it_is_kept(tmp_path: Path) -> None:
+    made = recording(tmp_path).steps(
+        500,
+        in_use=records(9, 32, 90, 300, each=4 * MIB, base=100 * MIB),
+        rss=records(9, 32, 90, 300, each=12 * MIB),
+    )
+    assert "LS008" not in said(made)
+
+
+@pytest.mark.parametrize(("threads", "is_told"), [(12, True), (1, False)])
+def test_arenas_of_threads(tmp_path: Path, threads: int, is_told: bool) -> None:
+    held = rising_until(120, 400 * KIB, 4 * MIB)
+    made = recording(tmp_path).steps(300, in_use=flat(), held=held, rss=flat(300 * MIB))
+    for step in range(1, 300, 10):
+        made.sample(step, threads_count=3 + min(step * threads // 120, threads))
+    found = said(made)
+    assert ("LS009" in found) is is_told
+    if is_told:
+        assert "from 3 to 15" in found["LS009"]

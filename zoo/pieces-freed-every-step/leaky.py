@@ -1,0 +1,37 @@
+"""Trains on features that are built from thousands of small pieces in every step."""
+
+import os
+
+import torch
+from torch import nn
+from torch.nn import functional
+
+STEPS = int(os.environ.get("ZOO_STEPS", "160"))
+PIECES = 2500
+
+
+def features(step):
+    pieces = [torch.randn(64, 64) for _ in range(PIECES + 37 * (step % 7))]
+    return torch.stack([piece[0] for piece in pieces[:32]])
+
+
+def main():
+    torch.manual_seed(0)
+    torch.set_num_threads(1)
+    model = nn.Linear(64, 64)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    recent = []
+    for step in range(1, STEPS + 1):
+        x = features(step)
+        if step <= 20:
+            recent.append(torch.ones(4))
+        loss = functional.mse_loss(model(x), x.flip(1))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        if step % 20 == 0:
+            print(f"step {step}: loss {loss.item():.3f}, {len(recent)} first")
+
+
+if __name__ == "__main__":
+    main()
