@@ -28,7 +28,7 @@ eighth, a dict holds 24 bytes and a share of the index per entry and doubles at 
 _MAXLEN: Any = deque.__dict__["maxlen"]
 
 _FEWEST = 2
-_FEWEST_A_STEP = 0.05
+_FEWEST_A_STEP = 0.01
 
 
 class Lengths(NamedTuple):

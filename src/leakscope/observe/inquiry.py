@@ -120,7 +120,7 @@ class Inquiry:
         of modules, types and weak references."""
         if self._noted is not None:
             with collector_at_rest():
-                lengths = note_lengths(Heap(is_deep=self._is_deep), step)
+                lengths = note_lengths(Heap(), step)
             self._noted = self._noted._replace(lengths=lengths)
 
     def in_window(self, step: int) -> None:

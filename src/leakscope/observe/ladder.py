@@ -4,7 +4,7 @@
     first    ── some steps later ─────────▶ window (new objects are traced and followed)
     window   ── a few steps later ────────▶ second look (what grew, who holds it, where it is made)
     second   ── twice the steps ──────────▶ window ─▶ second look again, as long as it rises
-    second   ── little of it explained ───▶ native window ─▶ its end, twice (memray)
+    second   ── little explained, twice ──▶ native window ─▶ its end, twice (memray)
 
 A program that does not grow hardly ever leaves the first line. A leak recurs with every step, so
 depth is needed on few steps only.
@@ -40,6 +40,10 @@ _STEPS_IN_NATIVE_WINDOW = (3, 9)
 """Of the first and the second: what a step has in flight is the same in both, what it leaves behind
 is three times as much in the longer."""
 _ENOUGH_EXPLAINED = 0.5
+_LOOKS_BEFORE_NATIVE = 2
+"""What is kept once an epoch has hardly grown between the first look and the second: it is looked
+for again, over twice the steps, before native memory is suspected. By the clock there is no time
+for that, and such looks are cheap."""
 _MOST_LOOKS = 12
 
 
@@ -68,6 +72,7 @@ class Ladder:
         self._pages = Trend(_ENOUGH_PAGES, **floor)
         self._is_clock = is_clock
         self._between = _TICKS_BETWEEN if is_clock else _STEPS_BETWEEN
+        self._looks_before_native = 1 if is_clock else _LOOKS_BEFORE_NATIVE
         self._next = Rung.FIRST
         self._at_step = 0
         self._first_step = 0
@@ -130,7 +135,8 @@ class Ladder:
         self._budget.pay(cost_ns, ended_ns - began_ns)
 
     def _after_look(self, step: int, explained: float) -> None:
-        if explained < _ENOUGH_EXPLAINED and self._native_windows < len(_STEPS_IN_NATIVE_WINDOW):
+        is_unexplained = explained < _ENOUGH_EXPLAINED and self._looks >= self._looks_before_native
+        if is_unexplained and self._native_windows < len(_STEPS_IN_NATIVE_WINDOW):
             self._next, self._at_step = Rung.NATIVE, step + 1
             return
         distance = max(2 * (step - self._first_step), self._between)
