@@ -48,7 +48,10 @@ def analyse(recording: Recording) -> Report:
         else None
     )
     kinds = {process: start.kind for process, start in recording.starts.items()}
-    scene = Scene(names, kinds, run.axis.source, recording.run.directory)
+    sources = {
+        file: text for texts in recording.sources_of.values() for file, text in texts.items()
+    }
+    scene = Scene(names, kinds, run.axis.source, recording.run.directory, sources)
     gaps: list[Gap] = []
     findings = findings_of(attribution, scene, gaps)
     suspects = tuple(one for each in attribution.explained.values() for one in each.suspects)

@@ -12,8 +12,12 @@ from leakscope.attribute.growth import Attribution
 from leakscope.attribute.places import relative
 from leakscope.attribute.suspects import Suspect
 from leakscope.explain.catalogue import rule_for
+from leakscope.explain.confirm import Sources
 from leakscope.explain.rule import Case, Rule
 from leakscope.model import Finding, Fix, Gap, Holding, Link, TraceLine
+
+_BOUNDED = 0.5
+"""No more than this is said of what may stop by itself."""
 
 
 class Scene(NamedTuple):
@@ -24,6 +28,8 @@ class Scene(NamedTuple):
     kinds: Mapping[str, str]
     steps_from: str
     directory: str
+    sources: Mapping[str, str] = {}
+    """Texts of the program's files, as they were recorded."""
 
 
 def findings_of(attribution: Attribution, scene: Scene, gaps: list[Gap]) -> tuple[Finding, ...]:
@@ -32,19 +38,23 @@ def findings_of(attribution: Attribution, scene: Scene, gaps: list[Gap]) -> tupl
     `gaps` gets what rules of other packages failed at."""
     total = attribution.total()
     merged: dict[str, Finding] = {}
+    sources = Sources(scene.sources)
     for account in attribution.accounts:
         rate = account.verdict.bytes_per_step.value
         for suspect in attribution.explained[account.process].suspects:
             process = account.process
             case = Case(suspect, scene.kinds.get(process, "main"), scene.steps_from)
+            rule = rule_for(case, gaps)
             finding = finding_for(
                 case,
-                rule_for(case, gaps),
+                rule,
                 bytes_per_step=suspect.share * rate,
                 share=suspect.share * rate / total if total > 0 else 0.0,
                 process=scene.names.get(process, process),
                 directory=scene.directory,
             )
+            if sources.confirm(suspect, rule.code):
+                finding = replace(finding, certainty=confirmed(finding.certainty))
             known = merged.get(finding.fingerprint)
             merged[finding.fingerprint] = _merge(known, finding) if known else finding
     return tuple(sorted(merged.values(), key=lambda finding: -finding.share))
@@ -104,8 +114,14 @@ def certainty_of(suspect: Suspect) -> float:
     certainty += 0.05 if suspect.keeper is not None else 0.0
     certainty += 0.05 if suspect.site is not None else 0.0
     if suspect.is_bounded:
-        certainty = min(certainty, 0.5)
+        certainty = min(certainty, _BOUNDED)
     return round(certainty, 2)
+
+
+def confirmed(certainty: float) -> float:
+    """Half of the doubt is gone where the source alone raises the same suspicion. What seems to be
+    bounded stays in doubt: the source has the bound in it too."""
+    return certainty if certainty <= _BOUNDED else round(certainty + (1.0 - certainty) / 2, 2)
 
 
 def _says(suspect: Suspect) -> str:
