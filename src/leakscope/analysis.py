@@ -51,7 +51,7 @@ def analyse(recording: Recording) -> Report:
     sources = {
         file: text for texts in recording.sources_of.values() for file, text in texts.items()
     }
-    scene = Scene(names, kinds, run.axis.source, recording.run.directory, sources)
+    scene = Scene(names, kinds, run.axis.source, recording.run.directory, sources, machine)
     gaps: list[Gap] = []
     findings = findings_of(attribution, scene, gaps)
     suspects = tuple(one for each in attribution.explained.values() for one in each.suspects)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -13,9 +13,13 @@ from leakscope.attribute.places import relative
 from leakscope.attribute.suspects import Suspect
 from leakscope.explain.catalogue import rule_for
 from leakscope.explain.confirm import Sources
+from leakscope.explain.known import WAITS, Entry, known_for, load_known
 from leakscope.explain.rule import Case, Rule
-from leakscope.model import Finding, Fix, Gap, Holding, Link, TraceLine
+from leakscope.model import Finding, Fix, Gap, Holding, Link, Machine, TraceLine
 
+_WORTH_FIRST = 0.25
+"""A leak of the user's own is told first if it is a quarter of what a library keeps: that one they
+can fix for good. Below that, the library's is what fills the memory."""
 _BOUNDED = 0.5
 """No more than this is said of what may stop by itself."""
 
@@ -30,6 +34,7 @@ class Scene(NamedTuple):
     directory: str
     sources: Mapping[str, str] = {}
     """Texts of the program's files, as they were recorded."""
+    machine: Machine | None = None
 
 
 def findings_of(attribution: Attribution, scene: Scene, gaps: list[Gap]) -> tuple[Finding, ...]:
@@ -55,9 +60,37 @@ def findings_of(attribution: Attribution, scene: Scene, gaps: list[Gap]) -> tupl
             )
             if sources.confirm(suspect, rule.code):
                 finding = replace(finding, certainty=confirmed(finding.certainty))
-            known = merged.get(finding.fingerprint)
-            merged[finding.fingerprint] = _merge(known, finding) if known else finding
-    return tuple(sorted(merged.values(), key=lambda finding: -finding.share))
+            if scene.machine is not None:
+                entry = known_for(suspect, scene.machine, scene.sources)
+                finding = with_known(finding, *entry) if entry else finding
+            earlier = merged.get(finding.fingerprint)
+            merged[finding.fingerprint] = _merge(earlier, finding) if earlier else finding
+    return ranked(merged.values())
+
+
+def with_known(finding: Finding, entry: Entry, is_library: bool) -> Finding:
+    """The same with what is known about it. The number of the rule stays."""
+    return replace(
+        finding,
+        known=entry.id,
+        blame="library" if is_library else finding.blame,
+        says=f"{finding.says}; this is known: {entry.title}",
+        fix=Fix(f"{entry.fix} ({entry.url})"),
+    )
+
+
+def ranked(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """The largest first; but what a library is known to keep for a while comes after a leak of the
+    user's own, unless that is small beside it."""
+    kinds = {entry.id: entry.kind for entry in load_known()}
+    found = sorted(findings, key=lambda finding: -finding.share)
+    own = max((one.share for one in found if one.blame == "your-code"), default=0.0)
+
+    def waits(finding: Finding) -> bool:
+        is_minor = kinds.get(finding.known, "") in WAITS and finding.blame == "library"
+        return is_minor and own >= _WORTH_FIRST * finding.share
+
+    return tuple(sorted(found, key=waits))
 
 
 def unexplained_of(attribution: Attribution, names: Mapping[str, str]) -> dict[str, float]:
