@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from leakscope.cli import main
+from leakscope.lint import reading
+from leakscope.lint.file import File
+from leakscope.lint.hit import Check, Spot
+from leakscope.lint.running import lint
 
 _LEAK = "class A:\n    @functools.cache\n    def f(self, x): return x\n"
 
@@ -54,6 +59,21 @@ def test_what_is_no_python_is_told_and_the_rest_is_read(
     told = [line for line in capsys.readouterr().out.splitlines() if "not read" in line]
     assert len(told) == 1
     assert why in told[0]
+
+
+def test_a_check_that_fails_is_told_and_the_others_go_on(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(file: File) -> Iterator[Spot]:
+        raise KeyError("line")
+
+    broken = Check("LS999", "broken", "it fails", "nothing", fail)
+    checks, _ = reading.load_checks()
+    monkeypatch.setattr(reading, "load_checks", lambda: ((*checks, broken), ()))
+    (tmp_path / "a.py").write_text(_LEAK)
+    outcome = lint([str(tmp_path)])
+    assert [hit.rule for hit in outcome.hits] == ["LS502"]
+    assert "LS999: it failed: KeyError" in outcome.unread[0].why
 
 
 def test_another_encoding_is_read(tmp_path: Path) -> None:

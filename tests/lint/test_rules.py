@@ -311,3 +311,58 @@ def test_checks_are_called_as_the_rules_of_their_numbers() -> None:
     shared = rules.keys() & names.keys()
     assert len(shared) >= 9
     assert {code: names[code] for code in shared} == {code: rules[code] for code in shared}
+
+
+def test_a_finalizer_holds_its_owner_or_a_number_of_it() -> None:
+    text = """
+        import weakref
+        class Buffer:
+            def __init__(self):
+                weakref.finalize(self, {})
+            def close(self): ...
+            @staticmethod
+            def free(address): ...
+    """
+    assert _rules(text.format("self.close")) == ["LS513"]
+    assert _rules(text.format("lambda: print(self)")) == ["LS513"]
+    assert _rules(text.format("self.free, self.address()")) == []
+
+
+def test_a_hook_on_what_a_forward_pass_is_given_goes_with_it() -> None:
+    text = """
+        class Net:
+            def forward(self, x):
+                {}.register_hook(print)
+    """
+    assert _rules(text.format("x")) == []
+    assert _rules(text.format("self.weight")) == ["LS301"]
+
+
+def test_a_hook_may_collect_within_one_call() -> None:
+    text = """
+        def hook(module, inputs):
+            found = []
+            for one in inputs:
+                found.append(one)
+            return found
+        layer.register_forward_pre_hook(hook)
+    """
+    assert _rules(text) == []
+
+
+def test_a_buffer_that_carries_its_past() -> None:
+    text = """
+        import torch
+        from torch import nn
+        class Centered(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.body = nn.Linear(4, 4)
+                self.register_buffer("center", torch.zeros(4))
+            def forward(self, x):
+                out = self.body(x)
+                self.center = 0.9 * self.center + 0.1 * out{}.mean(0)
+                return out - self.center
+    """
+    assert _rules(text.format("")) == ["LS108"]
+    assert _rules(text.format(".detach()")) == []

@@ -7,14 +7,15 @@ from collections.abc import Mapping
 from leakscope.attribute.suspects import Suspect
 from leakscope.lint.hit import Hit
 from leakscope.lint.reading import hits_in
-from leakscope.model import Site
+from leakscope.model import Gap, Site
 
 
 class Sources:
     """The recorded texts, each read by the linter when it is first asked for."""
 
-    def __init__(self, texts: Mapping[str, str]) -> None:
+    def __init__(self, texts: Mapping[str, str], gaps: list[Gap]) -> None:
         self._texts = texts
+        self._gaps = gaps
         self._hits: dict[str, list[Hit]] = {}
 
     def confirm(self, suspect: Suspect, rule: str) -> bool:
@@ -30,7 +31,7 @@ class Sources:
     def _hits_of(self, file: str) -> list[Hit]:
         if file not in self._hits:
             try:
-                self._hits[file] = hits_in(self._texts.get(file, ""), file)
+                self._hits[file] = hits_in(self._texts.get(file, ""), file, gaps=self._gaps)
             except (SyntaxError, ValueError, RecursionError):
                 self._hits[file] = []  # it ran, but under another Python than ours
         return self._hits[file]

@@ -43,7 +43,7 @@ def findings_of(attribution: Attribution, scene: Scene, gaps: list[Gap]) -> tupl
     `gaps` gets what rules of other packages failed at."""
     total = attribution.total()
     merged: dict[str, Finding] = {}
-    sources = Sources(scene.sources)
+    sources = Sources(scene.sources, gaps)
     for account in attribution.accounts:
         rate = account.verdict.bytes_per_step.value
         for suspect in attribution.explained[account.process].suspects:

@@ -299,6 +299,8 @@ class Kinds:
         is_off = line.is_grad_off or self.is_off(line.scope)
         if last in ("requires_grad_", "Parameter") or asks_for_gradients(node):
             return Known(Kind.LEAF)
+        if last.startswith("register_"):
+            return UNKNOWN  # a handle
         if last in ("parameters", "named_parameters"):
             return Known(Kind.LEAF)
         if self._makes_module(node, line, depth).kind is Kind.GRAPH:

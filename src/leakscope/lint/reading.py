@@ -24,19 +24,32 @@ def load_checks() -> tuple[tuple[Check, ...], tuple[Gap, ...]]:
     return tuple(sorted(checks, key=lambda one: one.code)), gaps
 
 
-def hits_in(text: str, file: str, *, codes: Collection[str] | None = None) -> list[Hit]:
+def hits_in(
+    text: str,
+    file: str,
+    *,
+    codes: Collection[str] | None = None,
+    gaps: list[Gap] | None = None,
+) -> list[Hit]:
     """What the checks suspect in one file, from its first line to its last.
 
-    `codes`: only these. Raises what `ast.parse` raises: SyntaxError, ValueError."""
+    `codes`: only these. `gaps` gets what a check failed at; without it the failure is raised.
+    Raises what `ast.parse` raises: SyntaxError, ValueError."""
     read = File.of(text)
     ignored = _ignored_lines(text)
     found: dict[tuple[int, str], Hit] = {}
     for check in load_checks()[0]:
         if codes is None or check.code in codes:
-            for hit in _spots(check, read, file):
+            for hit in _found(check, read, file, gaps):
                 if not _is_ignored(hit, ignored):
                     found.setdefault((hit.line, hit.rule), hit)
     return sorted(found.values(), key=lambda hit: (hit.line, hit.column, hit.rule))
+
+
+def _found(check: Check, read: File, file: str, gaps: list[Gap] | None) -> list[Hit]:
+    if gaps is None:
+        return list(_spots(check, read, file))
+    return plugins.guarded(lambda: list(_spots(check, read, file)), check.code, gaps) or []
 
 
 def _spots(check: Check, read: File, file: str) -> Iterator[Hit]:

@@ -55,9 +55,12 @@ def is_repeated(target: ast.expr, line: Line, file: File) -> str:
     scope = line.scope
     if not _comes_from_outside(target, line, file):
         return ""
+    root = _root(target, line, file)
     if scope.name in _EVERY_STEP:
-        return f"in every call of {scope.name}"
-    return _called_in_loop(_root(target, line, file), scope, file)
+        # What a step is given is new with each step; what hangs on `self` is not.
+        is_given = root != "self" and root in {one.arg for one in scope.parameters}
+        return "" if is_given else f"in every call of {scope.name}"
+    return _called_in_loop(root, scope, file)
 
 
 def _stays(target: ast.expr, loop: Loop) -> bool:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from leakscope.lint.hit import Hit
 from leakscope.lint.paths import Unread, python_files, read
 from leakscope.lint.reading import hits_in
+from leakscope.model import Gap
 
 
 class Outcome(NamedTuple):
@@ -30,10 +31,12 @@ def lint(paths: Iterable[str], codes: Collection[str] | None = None) -> Outcome:
         if isinstance(text, Unread):
             unread.append(text)
             continue
+        gaps: list[Gap] = []
         try:
-            hits += hits_in(text, file, codes=codes)
+            hits += hits_in(text, file, codes=codes, gaps=gaps)
         except SyntaxError as error:
             unread.append(Unread(file, f"line {error.lineno or 1}: {error.msg}"))
         except (ValueError, RecursionError, MemoryError) as error:
             unread.append(Unread(file, f"it is no Python ({type(error).__name__}: {error})"))
-    return Outcome(tuple(hits), tuple(unread), len(seen) - len(unread))
+        unread += [Unread(file, f"by {gap.what}: {gap.why}") for gap in gaps]
+    return Outcome(tuple(hits), tuple(unread), len(seen) - len({one.file for one in unread}))

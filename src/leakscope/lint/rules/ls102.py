@@ -9,6 +9,7 @@ from leakscope.lint.file import File
 from leakscope.lint.hit import LIKELY, POSSIBLE, Check, Spot
 from leakscope.lint.kinds import Kind
 from leakscope.lint.outline import Line, key_of, targets_of
+from leakscope.lint.values import value_of
 
 _COMPREHENSIONS = ast.Dict | ast.List | ast.DictComp | ast.ListComp
 
@@ -33,7 +34,7 @@ def _find(file: File) -> Iterator[Spot]:
 def added_to(node: ast.stmt) -> tuple[ast.expr, ast.expr] | None:
     """`total += x`, `total = total + x`, `self.total = self.total + x * n`."""
     if isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add | ast.Sub):
-        is_list = isinstance(node.value, ast.List | ast.ListComp)
+        is_list = isinstance(node.value, ast.List | ast.ListComp | ast.Tuple)
         return None if is_list else (node.target, node.value)
     if not isinstance(node, ast.Assign) or len(node.targets) != 1:
         return None
@@ -67,6 +68,9 @@ def _lasts(key: str, line: Line, file: File) -> bool:
     if key in file.kinds.backward_names(scope):
         return False
     made = [one for one in file.kinds.assigned(scope).get(key, ()) if one is not line]
+    values = [value for one in made for value, _ in value_of(one, key)]
+    if any(isinstance(value, ast.Tuple | ast.List) for value in values):
+        return False  # tuples and lists are joined, not added up
     depth = max((len(one.loops) for one in made if one.order < line.order), default=-1)
     if depth < 0:
         return False

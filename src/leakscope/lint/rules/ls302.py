@@ -31,7 +31,8 @@ def _find(file: File) -> Iterator[Spot]:
             continue
         given = {one.arg for one in scope.parameters} - {"self", "module"}
         made = {name for name in given if name in _behind(store.value, scope)}
-        if made and file.containers.outlives(store):
+        made_here = [one.scope for one in file.containers.made_at(store.container, store.line)]
+        if made and scope not in made_here and file.containers.outlives(store):
             name = ast.unparse(store.container)
             says = f"the hook `{scope.name}` seems to add to `{name}` in every pass"
             yield Spot(store.node, says, LIKELY)

@@ -16,12 +16,12 @@ _READS = frozenset({"get", "get_nowait", "recv", "empty", "qsize"})
 def _find(file: File) -> Iterator[Spot]:
     if "Queue(" not in file.outline.text:
         return
-    queues = {
-        key_of(target)
-        for line in file.outline.assigns
-        for target in targets_of(line.node)
-        if _is_open_queue(getattr(line.node, "value", None))
-    }
+    queues: set[str] = set()
+    others: set[str] = set()
+    for line in file.outline.assigns:
+        is_queue = _is_open_queue(getattr(line.node, "value", None))
+        (queues if is_queue else others).update(map(key_of, targets_of(line.node)))
+    queues -= others  # one that may come from elsewhere may be read there
     if not queues:
         return
     read = _read_or_handed_on(file)
@@ -50,7 +50,7 @@ def _read_or_handed_on(file: File) -> set[str]:
                     given = [*node.args, *(one.value for one in node.keywords)]
                     parts = [part for one in given for part in ast.walk(one)]
                     found |= {key_of(one) for one in parts if isinstance(one, ast.expr)}
-                elif isinstance(node, ast.Return) and node.value is not None:
+                elif isinstance(node, ast.Return | ast.Assign) and node.value is not None:
                     found.add(key_of(node.value))
     return found
 

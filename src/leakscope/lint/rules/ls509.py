@@ -27,10 +27,9 @@ def _find(file: File) -> Iterator[Spot]:
 
 def _lasts(store: Store, file: File) -> bool:
     loops = store.line.loops
-    is_local = isinstance(store.container, ast.Name) and any(
-        one.scope is store.line.scope
-        for one in file.containers.made_at(store.container, store.line)
-    )
+    made = file.containers.made_at(store.container, store.line)
+    # A list of an outer function is one call old: its pieces are put together at the end.
+    is_local = isinstance(store.container, ast.Name) and any(one.scope.name for one in made)
     if is_local and not any(file.containers.is_step(loop) for loop in loops):
         return False
     return file.containers.outlives(store)
