@@ -18,6 +18,7 @@ _SOURCE = Path(leakscope.__file__).parent
 _ALL = [
     errors.no_program(),
     errors.command_not_found("pyhton"),
+    errors.no_such_path("trian.py"),
     errors.no_such_rule("LS999"),
     errors.not_a_recording("somewhere"),
     errors.corrupt_recording(".leakscope/x", "run.json ends in the middle of a word"),

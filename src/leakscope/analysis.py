@@ -52,7 +52,7 @@ def analyse(recording: Recording) -> Report:
     )
     kinds = {process: start.kind for process, start in recording.starts.items()}
     sources = sources_for(recording, run.axis.process or "")
-    scene = Scene(names, kinds, run.axis.source, recording.run.directory, sources)
+    scene = Scene(names, kinds, run.axis.source, recording.run.directory, sources, machine)
     gaps: list[Gap] = []
     findings = findings_of(attribution, scene, gaps)
     suspects = tuple(one for each in attribution.explained.values() for one in each.suspects)

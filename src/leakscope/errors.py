@@ -14,6 +14,7 @@ SLUGS = (
     "command-not-found",
     "corrupt-recording",
     "no-program",
+    "no-such-path",
     "no-such-rule",
     "not-a-recording",
     "recording-too-new",
@@ -106,6 +107,15 @@ def unknown_format(name: str, known: tuple[str, ...]) -> LeakscopeError:
         why=f"the formats are {', '.join(known)}",
         do="choose one of them",
         slug="unknown-format",
+    )
+
+
+def no_such_path(path: str) -> LeakscopeError:
+    return LeakscopeError(
+        f"there is no file or folder {_quoted(path)}",
+        why="`leakscope lint` reads files and folders that exist",
+        do="check the spelling; paths are taken from the folder you are in",
+        slug="no-such-path",
     )
 
 

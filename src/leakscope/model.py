@@ -362,6 +362,8 @@ class Finding(_Noun, frozen=True):
     fingerprint: str = ""
     processes: tuple[str, ...] = ()
     trace: tuple[TraceLine, ...] = ()
+    known: str = ""
+    """A section of docs/known.md, where a library is known to keep this."""
 
 
 class Harmless(_Noun, frozen=True):

@@ -337,6 +337,7 @@ def test_json_has_the_fields_of_the_contract() -> None:
     assert document["findings"][0].keys() == {
         "rule", "name", "blame", "certainty", "says", "bytes_per_step", "share",
         "count_per_step", "site", "keeper", "holder", "fix", "fingerprint", "processes", "trace",
+        "known",
     }  # fmt: skip
     assert document["schema"] == 1
     assert document["verdict"] == "leak"

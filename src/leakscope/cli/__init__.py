@@ -9,10 +9,16 @@ import sys
 from collections.abc import Sequence
 
 from leakscope import __version__
-from leakscope.cli import doctor, explain, report, run
+from leakscope.cli import doctor, explain, lint, report, run
 from leakscope.errors import LeakscopeError
 
-_COMMANDS = {"run": run, "report": report, "explain": explain, "doctor": doctor}
+_COMMANDS = {
+    "run": run,
+    "report": report,
+    "lint": lint,
+    "explain": explain,
+    "doctor": doctor,
+}
 
 
 def main(words: Sequence[str] | None = None) -> int:

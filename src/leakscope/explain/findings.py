@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -12,8 +12,16 @@ from leakscope.attribute.growth import Attribution
 from leakscope.attribute.places import function_around, relative
 from leakscope.attribute.suspects import Suspect
 from leakscope.explain.catalogue import rule_for
+from leakscope.explain.confirm import Sources
+from leakscope.explain.known import WAITS, Entry, known_for, load_known
 from leakscope.explain.rule import Case, Rule
-from leakscope.model import Finding, Fix, Gap, Holding, Link, TraceLine
+from leakscope.model import Finding, Fix, Gap, Holding, Link, Machine, TraceLine
+
+_WORTH_FIRST = 0.25
+"""A leak of the user's own is told first if it is a quarter of what a library keeps: that one they
+can fix for good. Below that, the library's is what fills the memory."""
+_BOUNDED = 0.5
+"""No more than this is said of what may stop by itself."""
 
 
 class Scene(NamedTuple):
@@ -25,7 +33,8 @@ class Scene(NamedTuple):
     steps_from: str
     directory: str
     sources: Mapping[str, str]
-    """Texts of the program's files, by path."""
+    """Texts of the program's files, by path, as they were recorded."""
+    machine: Machine | None = None
 
 
 def findings_of(attribution: Attribution, scene: Scene, gaps: list[Gap]) -> tuple[Finding, ...]:
@@ -34,6 +43,7 @@ def findings_of(attribution: Attribution, scene: Scene, gaps: list[Gap]) -> tupl
     `gaps` gets what rules of other packages failed at."""
     total = attribution.total()
     merged: dict[str, Finding] = {}
+    sources = Sources(scene.sources, gaps)
     for account in attribution.accounts:
         rate = account.verdict.bytes_per_step.value
         for suspect in attribution.explained[account.process].suspects:
@@ -45,17 +55,48 @@ def findings_of(attribution: Attribution, scene: Scene, gaps: list[Gap]) -> tupl
                 function_around(scene.sources, suspect.keeper) if suspect.keeper else "",
                 scene.sources,
             )
+            rule = rule_for(case, gaps)
             finding = finding_for(
                 case,
-                rule_for(case, gaps),
+                rule,
                 bytes_per_step=suspect.share * rate,
                 share=suspect.share * rate / total if total > 0 else 0.0,
                 process=scene.names.get(process, process),
                 directory=scene.directory,
             )
-            known = merged.get(finding.fingerprint)
-            merged[finding.fingerprint] = _merge(known, finding) if known else finding
-    return tuple(sorted(merged.values(), key=lambda finding: -finding.share))
+            if sources.confirm(suspect, rule.code):
+                finding = replace(finding, certainty=confirmed(finding.certainty))
+            if scene.machine is not None:
+                entry = known_for(suspect, scene.machine, scene.sources)
+                finding = with_known(finding, *entry) if entry else finding
+            earlier = merged.get(finding.fingerprint)
+            merged[finding.fingerprint] = _merge(earlier, finding) if earlier else finding
+    return ranked(merged.values())
+
+
+def with_known(finding: Finding, entry: Entry, is_library: bool) -> Finding:
+    """The same with what is known about it. The number of the rule stays."""
+    return replace(
+        finding,
+        known=entry.id,
+        blame="library" if is_library else finding.blame,
+        says=f"{finding.says}; this is known: {entry.title}",
+        fix=Fix(f"{entry.fix} ({entry.url})"),
+    )
+
+
+def ranked(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """The largest first; but what a library is known to keep for a while comes after a leak of the
+    user's own, unless that is small beside it."""
+    kinds = {entry.id: entry.kind for entry in load_known()}
+    found = sorted(findings, key=lambda finding: -finding.share)
+    own = max((one.share for one in found if one.blame == "your-code"), default=0.0)
+
+    def waits(finding: Finding) -> bool:
+        is_minor = kinds.get(finding.known, "") in WAITS and finding.blame == "library"
+        return is_minor and own >= _WORTH_FIRST * finding.share
+
+    return tuple(sorted(found, key=waits))
 
 
 def unexplained_of(attribution: Attribution, names: Mapping[str, str]) -> dict[str, float]:
@@ -112,8 +153,14 @@ def certainty_of(suspect: Suspect) -> float:
     certainty += 0.05 if suspect.keeper is not None else 0.0
     certainty += 0.05 if suspect.site is not None else 0.0
     if suspect.is_bounded:
-        certainty = min(certainty, 0.5)
+        certainty = min(certainty, _BOUNDED)
     return round(certainty, 2)
+
+
+def confirmed(certainty: float) -> float:
+    """Half of the doubt is gone where the source alone raises the same suspicion. What seems to be
+    bounded stays in doubt: the source has the bound in it too."""
+    return certainty if certainty <= _BOUNDED else round(certainty + (1.0 - certainty) / 2, 2)
 
 
 def _says(suspect: Suspect) -> str:

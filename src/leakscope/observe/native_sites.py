@@ -29,6 +29,7 @@ from _thread import get_ident
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
+from time import monotonic, sleep
 from typing import Any
 
 from leakscope.model import Frame, Gap, SiteTally
@@ -39,6 +40,9 @@ _FRAMES = 12
 _LOWEST_DESCRIPTOR = 200
 _NEVER_MS = 2**31 - 1
 """memray has a thread that reads the RSS now and then, and writes to stderr if it cannot."""
+
+_LONGEST_EXIT_S, _POLL_S = 0.1, 5e-5
+"""How long a fork waits for memray's thread to be gone."""
 
 _MMAP = 14
 _PYTHON_ARENA_BYTES = 1 << 20
@@ -71,6 +75,8 @@ class NativeWindow:
         self._detours = _Detours()
         self._is_cut_short = False
         self._is_retired = False
+        self._threads: frozenset[str] = frozenset()
+        """memray's, by the kernel's number."""
         self._pid = 0
 
     @property
@@ -124,6 +130,10 @@ class NativeWindow:
         self._is_cut_short = True
         with suppress(Exception):
             self._stop()
+            # Joined is not gone: the kernel, and `fork`, count a thread for a moment longer.
+            until_s = monotonic() + _LONGEST_EXIT_S
+            while self._threads & _tasks() and monotonic() < until_s:
+                sleep(_POLL_S)
 
     def _open(self) -> None:
         if (why_not := _why_not()) is not None:
@@ -141,8 +151,10 @@ class NativeWindow:
             follow_fork=False,
             native_traces=False,
         )
+        before = _tasks()
         with _signals_blocked(), _name_setter_kept():
             tracker.__enter__()
+        self._threads = _tasks() - before
         self._tracker = tracker
         self._profile = sys.getprofile()
         _open_windows.append(self)
@@ -233,6 +245,12 @@ def _follow_forks() -> None:
     if not _follows_forks:
         os.register_at_fork(before=stop_windows)
         _follows_forks = True
+
+
+def _tasks() -> frozenset[str]:
+    with suppress(OSError):
+        return frozenset(os.listdir("/proc/self/task"))
+    return frozenset()
 
 
 def stop_windows() -> None:

@@ -164,6 +164,12 @@ _SURE = 0.9
 """From here on doubt is not worth a word."""
 
 
+def known_at(finding: Finding) -> str:
+    """Where to read about what a library is known to keep."""
+    known = text.clean(finding.known).strip()
+    return f"docs/known.md#{known}" if known else ""
+
+
 def finding_account(report: Report, finding: Finding, *, is_first: bool) -> list[str]:
     """Who is to blame, how much, and when it ends badly: that is said once, with the largest."""
     parts = [_BLAME.get(finding.blame, text.clean(finding.blame).strip() or text.UNKNOWN)]

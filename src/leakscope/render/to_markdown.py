@@ -76,6 +76,8 @@ def _finding(report: Report, finding: Finding, number: int) -> Iterable[str]:
         facts.append(("kept by", _place(finding.keeper)))
     if finding.fix is not None:
         facts.append(("fix", _escaped(text.clean(finding.fix.text).strip())))
+    if known := sentences.known_at(finding):
+        facts.append(("known", _code(known)))
     if names := sentences.finding_processes(report, finding):
         facts.append(("in", _escaped(names)))
     yield "\n".join(f"- **{label}:** {words}" for label, words in facts)

@@ -101,6 +101,8 @@ def _finding(page: Page, report: Report, finding: Finding, number: int) -> None:
     if finding.fix is not None:
         _labelled(page, "fix", text.clean(finding.fix.text).strip(), "green")
         _diff(page, finding.fix.diff or "")
+    if known := sentences.known_at(finding):
+        _labelled(page, "known", known)
     if names := sentences.finding_processes(report, finding):
         _labelled(page, "in", names)
 
