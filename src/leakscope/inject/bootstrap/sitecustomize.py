@@ -26,6 +26,9 @@ _GLANCE_S = 0.02
 """So often the waiting thread looks whether numpy is there: a program that has it computes, and may
 be over in half a second."""
 
+_FORK_S = 0.005
+"""From our hook of a fork's parent until `fork` has returned, at most."""
+
 _PATIENCE_S = 1.0
 
 
@@ -142,6 +145,7 @@ class _Waiter:
         self._main_thread = _thread.get_ident()
         self._due_s = time.monotonic() + _WAIT_S
         self._loaded_s = None
+        self._forked_s = 0.0
         self._wake = None
         self._task = 0
         self.is_needed = True
@@ -201,6 +205,7 @@ class _Waiter:
         elif self.is_needed:
             import gc
 
+            self._forked_s = time.monotonic()
             if self._on_collection not in gc.callbacks:
                 gc.callbacks.append(self._on_collection)
 
@@ -209,7 +214,8 @@ class _Waiter:
         self.start()
 
     def _on_collection(self, phase, info):
-        if phase == "stop":
+        # One that comes while the hooks of others run is still within the fork.
+        if phase == "stop" and time.monotonic() - self._forked_s > _FORK_S:
             import gc
 
             gc.callbacks.remove(self._on_collection)
