@@ -9,23 +9,42 @@ import re
 from leakscope.attribute.program import Function, last_name
 from leakscope.fix.edits import Change, Wrap, span_of
 from leakscope.fix.keeping import Keeping, is_tensor, kept_parts, parts_that_keep, root_of
+from leakscope.model import Link
 
 _SMALL = 0.5
 """Of what one item keeps: a view that is more than that is no small part, and a copy of it saves
 little."""
+
+_WORTH_BYTES = 4096
+"""A tensor is some 500 bytes of its own beside its numbers."""
 
 _SIZES = {"64": 8, "32": 4, "16": 2, "8": 1}
 _SHAPE = re.compile(r"\[([\d, ]*)\] (?:[a-z]+?)(\d+|)$")
 
 
 def keeps_base(keeping: Keeping) -> bool:
-    return any(link.via in (".base", "._base") for link in keeping.below)
+    return _view(keeping) is not None
+
+
+def _view(keeping: Keeping) -> Link | None:
+    """The small thing that keeps a large one: by its base, or by its size beside what it keeps."""
+    below = keeping.below
+    for index, link in enumerate(below):
+        if link.via in (".base", "._base"):
+            return below[index - 1] if index else keeping.grows
+    if keeping.holding.kind == "container" and below and is_tensor(below[0].type):
+        size = size_of(below[0].type)
+        if size is not None and size <= _SMALL * keeping.holding.parts.get("tensors", 0.0):
+            # Next to nothing is overhead, not a view.
+            return below[0] if keeping.holding.bytes_each >= _WORTH_BYTES else None
+    return None
 
 
 def keep_copy(keeping: Keeping) -> Change | None:
     """`batch[0]` → `batch[0].clone()`, an array's part → `.copy()`."""
-    at = next(i for i, link in enumerate(keeping.below) if link.via in (".base", "._base"))
-    view = keeping.below[at - 1] if at else keeping.grows
+    view = _view(keeping)
+    if view is None:
+        return None
     field = view.via.removeprefix(".") if view.via.startswith(".") else ""
     parts = parts_that_keep(keeping, field)
     if len(parts) != 1 or not _is_small(keeping, view.type, parts[0]):
@@ -39,8 +58,8 @@ def keep_copy(keeping: Keeping) -> Change | None:
 def _is_small(keeping: Keeping, view: str, part: ast.expr) -> bool:
     """The view is a small part of what it keeps, by its shape; else, by how it is cut."""
     size = size_of(view)
-    if size is not None:
-        return size <= _SMALL * keeping.holding.bytes_each
+    if size is not None and size > _SMALL * keeping.holding.bytes_each:
+        return False
     return _is_slice(keeping, part)
 
 
