@@ -82,7 +82,10 @@ def compare(before: Report, after: Report) -> Verification:
     """Compare a run that grew with one of the changed program."""
     lead = _lead(before)
     same = _same(lead, after) if lead is not None else None
-    change, because = _overall(before, after, lead, same)
+    reason = _not_comparable(before, after, lead, same)
+    change, because = Change.UNKNOWN, reason
+    if lead is not None and same is not None and not reason:
+        change, because = _overall(after, lead, same)
     less = _difference(lead.bytes_per_step, same.bytes_per_step) if lead and same else None
     return Verification(
         schema=VERIFICATION_SCHEMA,
@@ -96,7 +99,7 @@ def compare(before: Report, after: Report) -> Verification:
         before_bytes_per_step=lead.bytes_per_step if lead is not None else None,
         after_bytes_per_step=same.bytes_per_step if same is not None else None,
         less_bytes_per_step=less,
-        findings=tuple(_findings(before, after, less, is_known=change is not Change.UNKNOWN)),
+        findings=tuple(_findings(before, after, less, is_known=not reason)),
     )
 
 
@@ -114,15 +117,13 @@ def _same(lead: Verdict, report: Report) -> Verdict | None:
     return exact[0] if exact else same[0] if len(same) == 1 else None
 
 
-def _overall(
-    before: Report, after: Report, lead: Verdict | None, same: Verdict | None
-) -> tuple[Change, str]:
-    if (reason := _not_comparable(before, after, lead, same)) or lead is None or same is None:
-        return Change.UNKNOWN, reason
+def _overall(after: Report, lead: Verdict, same: Verdict) -> tuple[Change, str]:
     was, now = lead.bytes_per_step, same.bytes_per_step
     less = _difference(was, now)
     rates = f"{text.rate(was.value)} before, {text.rate(now.value)} now"
     between = f"({text.rate_between(now.low, now.high)})"
+    if after.verdict is Outcome.UNKNOWN:
+        return Change.UNKNOWN, f"{rates}, and there is no verdict on the rest: {after.because}"
     if after.verdict not in GROWS:
         left = max(now.high, 0.0)
         if left > _LEFT * was.value or less.low <= 0:
@@ -130,7 +131,7 @@ def _overall(
                 f"{rates} {between}: no growth is seen, but the run is too short or too noisy to "
                 "say that it fell by what it was"
             )
-        return Change.GONE, f"{rates} {between}, {same.outcome.value} ({same.shape.value})"
+        return Change.GONE, f"{rates} {between}; the run is {after.verdict.value}"
     if less.low > 0:
         return Change.SMALLER, f"{rates} {between}: it still grows"
     if less.high < 0:
@@ -151,8 +152,6 @@ def _not_comparable(
         return f"steps were {before.steps_from}'s before and are {after.steps_from}'s now"
     if after.steps < _FEWEST_STEPS * before.steps:
         return f"it made {text.count(before.steps)} steps before and {text.count(after.steps)} now"
-    if after.verdict is Outcome.UNKNOWN:
-        return f"there is no verdict on the run now: {after.because}"
     if same is None:
         return f"{text.metric(lead.series.metric)} was not read this time"
     return ""

@@ -146,7 +146,8 @@ _WORDS = {
 
 def _tell(verification: Verification, out: str) -> None:
     """On stderr: stdout is the program's."""
-    lines = [f"{_WORDS[verification.change]}: {text.clean(verification.because)}."]
+    because = text.clean(verification.because).strip().rstrip(".")
+    lines = [f"{_WORDS[verification.change]}: {because}."]
     less = verification.less_bytes_per_step
     if less is not None:
         between = text.rate_between(less.low, less.high)

@@ -147,6 +147,26 @@ def _joined(value: ast.expr) -> list[ast.expr]:
     return []
 
 
+def _levels(statement: ast.stmt) -> int:
+    """How deep below the name the statement stores: 1 for `rows[k].append(x)`, 0 for `rows[k] = x`
+    and `rows.append(x)`."""
+    match statement:
+        case ast.Expr(value=ast.Call(func=ast.Attribute(value=holder))):
+            inner, levels = holder, 0
+        case ast.Assign(targets=[ast.Subscript(value=holder)]):
+            inner, levels = holder, 0
+        case ast.AugAssign(target=ast.Subscript(value=holder), value=value):
+            inner, levels = holder, int(isinstance(value, ast.List | ast.Tuple))
+        case _:
+            return 0
+    while True:
+        match inner:
+            case ast.Subscript(value=holder) | ast.Call(func=ast.Attribute(value=holder)):
+                inner, levels = holder, levels + 1
+            case _:
+                return levels
+
+
 def _is_stored_in_what_grows(keeping: Keeping) -> bool:
     """`rows[k].append(x)` stores in a row: that has to be what grows, and not `rows`."""
     named, path = keeping.suspect.named, keeping.holding.path
@@ -155,17 +175,7 @@ def _is_stored_in_what_grows(keeping: Keeping) -> bool:
         return False
     if keeping.program.file(named.file) is None:
         return True  # a library's: what it does with its arguments is its own business
-    levels = 0
-    while isinstance(root, ast.Subscript | ast.Call):
-        levels += 1
-        inner = root.value if isinstance(root, ast.Subscript) else root.func
-        root = (
-            inner.value
-            if isinstance(inner, ast.Attribute) and levels and _is_call(inner, keeping.module)
-            else inner
-        )
-    if not isinstance(keeping.statement, ast.Expr) and levels:
-        levels -= 1  # `rows[k] = x` stores in rows
+    levels = _levels(keeping.statement)
     return keeping.holding.grows_at - path.index(named) == levels
 
 
