@@ -49,6 +49,13 @@ BEFORE = growing(rate(40.0 * KIB), LOSSES)
             1,
         ),
         (growing(rate(4.0 * KIB)), Change.SMALLER, Change.GONE, 1),
+        (growing(rate(0.4 * KIB)), Change.GONE, Change.GONE, 0),
+        (
+            growing(rate(0.4 * KIB), msgspec.structs.replace(LOSSES, bytes_per_step=0.4 * KIB)),
+            Change.SMALLER,
+            Change.SMALLER,
+            1,
+        ),
         (growing(rate(39.0 * KIB)), Change.UNCHANGED, Change.UNKNOWN, 1),
         (
             growing(rate(90.0 * KIB), msgspec.structs.replace(LOSSES, bytes_per_step=88.0 * KIB)),

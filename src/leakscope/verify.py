@@ -1,7 +1,8 @@
 """Two reports in, what became of the growth out: gone, smaller, unchanged, larger, or not known.
 
-"Gone" takes two things: that the judge finds no growth any more, and that what it could still have
-missed is small beside what there was. A quiet run that is too short to tell proves nothing.
+"Gone" takes three things: no finding of the run before is found again, the rate fell by what it
+was, and what is left, or could have been missed, is small beside what there was. A quiet run that
+is too short or too noisy to tell proves nothing.
 """
 
 from __future__ import annotations
@@ -22,6 +23,10 @@ GROWS = (Outcome.LEAK, Outcome.GROWING)
 _LEFT = 0.2
 """Of the rate before: growth that may be left unseen, by its interval, in what is called gone.
 Repeated runs of the pairs in zoo/ differ by less in their rates."""
+
+_REST = 0.05
+"""Of the rate before: growth that is left and seen, such as that of a list of numbers which used to
+be a list of graphs. It has to lie within the noise of what there was, too."""
 
 _SAME = 0.5
 """Of a finding's rate before: below that it is called smaller. Looks are few, and the rate of one
@@ -85,7 +90,7 @@ def compare(before: Report, after: Report) -> Verification:
     reason = _not_comparable(before, after, lead, same)
     change, because = Change.UNKNOWN, reason
     if lead is not None and same is not None and not reason:
-        change, because = _overall(after, lead, same)
+        change, because = _overall(before, after, lead, same)
     less = _difference(lead.bytes_per_step, same.bytes_per_step) if lead and same else None
     return Verification(
         schema=VERIFICATION_SCHEMA,
@@ -117,7 +122,7 @@ def _same(lead: Verdict, report: Report) -> Verdict | None:
     return exact[0] if exact else same[0] if len(same) == 1 else None
 
 
-def _overall(after: Report, lead: Verdict, same: Verdict) -> tuple[Change, str]:
+def _overall(before: Report, after: Report, lead: Verdict, same: Verdict) -> tuple[Change, str]:
     was, now = lead.bytes_per_step, same.bytes_per_step
     less = _difference(was, now)
     rates = f"{text.rate(was.value)} before, {text.rate(now.value)} now"
@@ -132,6 +137,13 @@ def _overall(after: Report, lead: Verdict, same: Verdict) -> tuple[Change, str]:
                 "say that it fell by what it was"
             )
         return Change.GONE, f"{rates} {between}; the run is {after.verdict.value}"
+    is_found_again = {one.fingerprint for one in before.findings} & {
+        one.fingerprint for one in after.findings
+    }
+    is_rest = now.high <= _REST * was.value and less.high >= was.value
+    if is_rest and before.findings and not is_found_again:
+        share = text.percent(now.value / was.value)
+        return Change.GONE, f"{rates} {between}: {share} of it is left"
     if less.low > 0:
         return Change.SMALLER, f"{rates} {between}: it still grows"
     if less.high < 0:
