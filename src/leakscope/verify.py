@@ -20,6 +20,8 @@ VERIFICATION_SCHEMA = 1
 
 GROWS = (Outcome.LEAK, Outcome.GROWING)
 
+_RSS = "process.rss_bytes"
+
 _LEFT = 0.2
 """Of the rate before: growth that may be left unseen, by its interval, in what is called gone.
 Repeated runs of the pairs in zoo/ differ by less in their rates."""
@@ -85,8 +87,7 @@ class Verification(msgspec.Struct, frozen=True):
 
 def compare(before: Report, after: Report) -> Verification:
     """Compare a run that grew with one of the changed program."""
-    lead = _lead(before)
-    same = _same(lead, after) if lead is not None else None
+    lead, same = _pair(before, after)
     reason = _not_comparable(before, after, lead, same)
     change, because = Change.UNKNOWN, reason
     if lead is not None and same is not None and not reason:
@@ -108,11 +109,15 @@ def compare(before: Report, after: Report) -> Verification:
     )
 
 
-def _lead(report: Report) -> Verdict | None:
-    """The series that grew most; memory in use before resident memory."""
-    growing = [v for v in report.verdicts if v.outcome in GROWS and v.unit == "bytes"]
-    exact = [v for v in growing if v.series.metric != "process.rss_bytes"]
-    return max(exact or growing, key=lambda v: v.bytes_per_step.value, default=None)
+def _pair(before: Report, after: Report) -> tuple[Verdict | None, Verdict | None]:
+    """The series that grew most, and the same one in the run after; memory in use before resident
+    memory. A sum over processes is made only where it grows, and may have no partner."""
+    growing = [v for v in before.verdicts if v.outcome in GROWS and v.unit == "bytes"]
+    growing.sort(key=lambda v: (v.series.metric == _RSS, -v.bytes_per_step.value))
+    for lead in growing:
+        if (same := _same(lead, after)) is not None:
+            return lead, same
+    return (growing[0] if growing else None), None
 
 
 def _same(lead: Verdict, report: Report) -> Verdict | None:
