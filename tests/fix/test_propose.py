@@ -190,6 +190,25 @@ CHANGED = [
          parts=TENSORS),
 ]  # fmt: skip
 
+CHANGED += [
+    Case("two of one statement", "local h in listen", """
+        def listen(cell, windows):
+            h, c = torch.zeros(1, 8), torch.zeros(1, 8)
+            for window in windows:
+                h, c = cell(window, (h, c))  # <-
+            print(h.norm().item())
+    """, ("h = h.detach()",), kind="graph", type="Tensor"),
+    Case("a function that only collects", "attribute pages of Index", """
+        import torch
+        class Index:
+            def fill(self, model, texts):
+                for text in texts:
+                    page = make_page(model(text), text)
+                    self.pages.append(page)  # <-
+    """, ("@torch.no_grad()",), item="Page", maker=5,
+         below=(("[x]", "Page"), (".vector", "Tensor"))),
+]  # fmt: skip
+
 CACHES = [
     Case("a cache", "cache prior", """
         import functools
@@ -462,6 +481,54 @@ LEFT_ALONE = [
                 bank = torch.cat((bank, keys), dim=1)  # <-
                 print(bank[-256:].sum().item())
     """, kind="array", type="Tensor [8, 9000] float32", parts=TENSORS),
+    Case("None at times", "attribute outputs of Log", """
+        class Log:
+            def add(self, step, out=None):
+                self.outputs[step] = out  # <-
+    """, type="dict"),
+    Case("the program asks what it is", "attribute outputs of Log", """
+        class Log:
+            def add(self, step, out):
+                if torch.is_tensor(out):
+                    print(out.shape)
+                self.outputs[step] = out  # <-
+    """, type="dict"),
+    Case("a function that also trains", "attribute pages of Index", """
+        import torch
+        class Index:
+            def fill(self, model, texts):
+                for text in texts:
+                    page = make_page(model(text), text)
+                    self.pages.append(page)  # <-
+                    self.optimizer.step()
+    """, item="Page", maker=5, below=(("[x]", "Page"), (".vector", "Tensor"))),
+    Case("a function of the program's own trains", "local total in train", """
+        def write(loss):
+            loss.backward()
+        def train(model, batches):
+            total = 0.0
+            for x in batches:
+                total += model(x).mean()  # <-
+            write(total)
+    """, kind="graph", type="Tensor"),
+    Case("the object is saved as a whole", "attribute rows of Log", """
+        class Log:
+            def __init__(self):
+                self.rows = []
+            def add(self, row):
+                self.rows.append(row.detach())  # <-
+                print(self.rows[-1])
+        def main(log):
+            torch.save(log, "log.pt")
+    """, parts=TENSORS, item="Tensor [9] float32"),
+    Case("a cache over a function that draws", "cache noise", """
+        import functools
+        def draw(size):
+            return torch.randn(size)
+        @functools.cache  # <-
+        def noise(size):
+            return draw(size) * 2
+    """, type="_lru_cache_wrapper", parts=TENSORS),
     Case("it is bounded", "local losses in train", """
         def train(model, batches):
             losses = []
@@ -523,6 +590,19 @@ def test_an_edit_that_does_not_fit_is_refused(text: str, edit: Edit) -> None:
     """Breaks when a half-made change, or one that does not compile, is handed out."""
     with pytest.raises(CannotEditError):
         rewrite(text, (edit,))
+
+
+def test_several_edits_of_one_statement() -> None:
+    """Breaks when two findings of one statement lose one of their changes."""
+    text = "h, c = cell(x)\nprint(h)\n"
+    whole = Span(1, 0, 1, 14)
+    edits = (
+        After(whole, "h = h.detach()"),
+        Wrap(Span(1, 12, 1, 13), ".clone()"),
+        After(whole, "c = c.detach()"),
+    )
+    wanted = "h, c = cell(x.clone())\nh = h.detach()\nc = c.detach()\nprint(h)\n"
+    assert rewrite(text, edits) == wanted
 
 
 def test_imports_are_added_once_and_in_their_place() -> None:

@@ -32,7 +32,7 @@ def bound_cache(keeping: Keeping) -> Change | None:
     scope = keeping.module.scope_of[function]
     if not isinstance(function, ast.FunctionDef) or scope.kind == "class":
         return None
-    if any(_is_more_than_computing(node) for node in ast.walk(function)):
+    if _does_more_than_compute(keeping, function):
         return None
     for decorator in function.decorator_list:
         edits = tuple(_bounded(keeping.module, decorator))
@@ -41,20 +41,37 @@ def bound_cache(keeping: Keeping) -> Change | None:
     return None
 
 
-def _is_more_than_computing(node: ast.AST) -> bool:
+def _does_more_than_compute(keeping: Keeping, function: ast.FunctionDef) -> bool:
+    """The function, or one of the program's that it calls by name."""
+    todo: list[ast.AST] = [function]
+    seen: set[ast.AST] = set()
+    while todo:
+        one = todo.pop()
+        if one in seen:
+            continue
+        seen.add(one)
+        for node in ast.walk(one):
+            if _is_more_than_computing(node, is_result=one is function):
+                return True
+            if isinstance(node, ast.Call):
+                todo += [f.node for f in keeping.program.functions.get(last_name(node.func), ())]
+    return False
+
+
+def _is_more_than_computing(node: ast.AST, *, is_result: bool) -> bool:
     """It draws numbers, reads or writes; or returns a thing of which there shall be one."""
     match node:
-        case ast.Return(value=ast.List() | ast.Dict() | ast.Set()):
+        case ast.Return(value=ast.List() | ast.Dict() | ast.Set()) if is_result:
             return True
-        case ast.Return(value=ast.Call(func=func)):
+        case ast.Return(value=ast.Call(func=func)) if is_result:
             name = last_name(func)
             return name[:1].isupper() or name in {"list", "dict", "set", "deque", "defaultdict"}
         case ast.Global() | ast.Nonlocal() | ast.Yield() | ast.YieldFrom() | ast.Await():
             return True
         case ast.Call(func=func):
             return last_name(func) in _RANDOM
-        case ast.Attribute(ctx=ast.Store()) | ast.Subscript(ctx=ast.Store()):
-            return isinstance(node, ast.Attribute)
+        case ast.Attribute(ctx=ast.Store()):
+            return True
     return False
 
 

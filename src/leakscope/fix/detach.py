@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 
-from leakscope.attribute.program import Function, last_name
+from leakscope.attribute.program import last_name
 from leakscope.fix.edits import After, Change, Decorate, Edit, Replace, Wrap, span_of
 from leakscope.fix.flow import is_without_gradients, reaches_gradient
 from leakscope.fix.keeping import Keeping, is_tensor, kept_parts, parts_that_keep, root_of
@@ -191,12 +191,31 @@ def _asks_for_gradients(keeping: Keeping, function: ast.FunctionDef) -> bool:
             name = last_name(node) if isinstance(node, ast.Name | ast.Attribute) else ""
             if name in _TRAINS or name in _SWITCHES:
                 return True
-            if isinstance(node, ast.Return | ast.Yield) and one is function and node.value:
-                return True  # what it returns may be trained on: that is not followed here
+            if one is function and _hands_out(keeping, node):
+                return True
             if isinstance(node, ast.Call):
                 todo += [f.node for f in keeping.program.functions.get(last_name(node.func), ())]
-            if isinstance(node, Function) and node is not one:
-                seen.add(node)
+    return False
+
+
+_HARMLESS = frozenset({"print", "eval", "info", "debug", "warning"})
+
+
+def _hands_out(keeping: Keeping, node: ast.AST) -> bool:
+    """Something leaves the function, by another way than the keeping statement: it may be trained
+    on, which is not followed here."""
+    if isinstance(node, ast.Return | ast.Yield | ast.YieldFrom):
+        return node.value is not None
+    if not hasattr(node, "lineno"):
+        return False
+    is_own = keeping.module.statement(node) is keeping.statement
+    match node:
+        case ast.Attribute(ctx=ast.Store()) | ast.Subscript(ctx=ast.Store()):
+            return not is_own
+        case ast.Global() | ast.Nonlocal():
+            return True
+        case ast.Expr(value=ast.Call(func=func)):
+            return not is_own and last_name(func) not in _HARMLESS
     return False
 
 

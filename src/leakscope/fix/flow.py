@@ -18,16 +18,18 @@ from leakscope.attribute.references import (
     references,
 )
 
-CUTTING = frozenset(
+_CUTTING_METHODS = frozenset(
     {
         "detach", "detach_", "item", "tolist", "numpy", "argmax", "argmin", "argsort", "size",
-        "dim", "numel", "__len__", "shape", "dtype", "device", "ndim", "data",
-        "is_leaf", "requires_grad", "grad_fn", "data_ptr", "element_size", "nelement", "long",
-        "int", "bool", "isnan", "isfinite", "isinf", "eq", "ne", "gt", "lt", "ge", "le",
-        "keys",
+        "dim", "numel", "__len__", "data_ptr", "element_size", "nelement", "long", "int", "bool",
+        "isnan", "isfinite", "isinf", "eq", "ne", "gt", "lt", "ge", "le", "keys",
     }
 )  # fmt: skip
-"""Methods and attributes whose value has no graph any more."""
+"""What they return has no graph any more."""
+
+_CUTTING_ATTRIBUTES = frozenset(
+    {"shape", "dtype", "device", "ndim", "data", "is_leaf", "requires_grad", "grad_fn"}
+)
 
 _CUTTING_FUNCTIONS = frozenset(
     {
@@ -223,7 +225,11 @@ class _Flow:
             case ast.Attribute(attr=name):
                 if name in ASKS:
                     raise _ReachedError
-                return None if name in CUTTING else up
+                call = module.parent.get(up)
+                is_method = isinstance(call, ast.Call) and call.func is up
+                return (
+                    None if name in (_CUTTING_METHODS if is_method else _CUTTING_ATTRIBUTES) else up
+                )
             case ast.Call() if up.func is inner:
                 return self._result(up, last_name(up.func), module)
             case ast.Call():
@@ -265,8 +271,6 @@ class _Flow:
 
     def _result(self, call: ast.Call, name: str, module: Module) -> ast.AST | None:
         """`x.method(…)`, `x(…)`: what comes of a method of the value."""
-        if name in CUTTING:
-            return None
         if is_without_gradients(module, call) and name not in _COPYING:
             return None
         return call
@@ -275,16 +279,14 @@ class _Flow:
         name = last_name(call.func)
         if name in ASKS:
             raise _ReachedError
-        if name in _CUTTING_FUNCTIONS or name in CUTTING:
-            return None
         assert isinstance(value, ast.expr)
-        if name in _STORING and isinstance(call.func, ast.Attribute):
-            self._mark_root(call.func.value, module)
         known = False
         for parameter, function in parameters_for(self._program, call, value, module):
             known = True
             self._mark(_Variable(function, parameter))
-        if known:
+        if name in _STORING and isinstance(call.func, ast.Attribute):
+            self._mark_root(call.func.value, module)
+        if known or name in _CUTTING_FUNCTIONS:
             return None
         is_dropped = isinstance(module.parent.get(call), ast.Expr)
         if is_dropped and isinstance(call.func, ast.Attribute):

@@ -12,6 +12,7 @@ from leakscope.fix.edits import After, CannotEditError, Decorate, Edit, Import, 
 
 _New = cst.CSTNode | cst.FlattenSentinel[cst.CSTNode]
 _Step = Callable[[cst.CSTNode], _New]
+"""One edit of a node; or, of a statement that has got others below it, of the last of them."""
 
 _ATOMS = (cst.Name, cst.Attribute, cst.Subscript, cst.Call, cst.List, cst.Dict, cst.Set)
 
@@ -27,7 +28,8 @@ def rewrite(text: str, edits: Sequence[Edit], file: str = "<fix>") -> str:
         wrapper = MetadataWrapper(cst.parse_module(text))
         places = _Places(wrapper)
         steps: dict[cst.CSTNode, list[_Step]] = {}
-        for edit in edits:
+        # What comes below a statement is added last, when the statement itself is done.
+        for edit in sorted(edits, key=lambda edit: isinstance(edit, After)):
             for node, step in _steps(places, edit):
                 steps.setdefault(node, []).append(step)
         module = wrapper.module.visit(_Rewriter(steps))
@@ -157,6 +159,12 @@ class _Rewriter(cst.CSTTransformer):
         node: _New = updated_node
         for step in self._steps.get(original_node, ()):
             if isinstance(node, cst.FlattenSentinel):
-                raise CannotEditError("two edits meet in one statement")
-            node = step(node)
+                *above, last = node
+                node = cst.FlattenSentinel([*above, *_as_list(step(last))])
+            else:
+                node = step(node)
         return node
+
+
+def _as_list(node: _New) -> list[cst.CSTNode]:
+    return list(node) if isinstance(node, cst.FlattenSentinel) else [node]

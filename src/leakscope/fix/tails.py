@@ -230,11 +230,21 @@ def _is_only_called(program: Program, owner: Scope) -> bool:
     return True
 
 
+_WRITING = frozenset({"dump", "dumps", "save", "deepcopy"})
+
+
 def _is_spied_on(keeping: Keeping) -> bool:
-    if keeping.target is None or keeping.target.kind != "attribute":
+    """The attributes of the object may be read without being named: it is stored as a whole."""
+    target = keeping.target
+    if target is None or target.kind != "attribute":
         return False
-    return any(
-        name in module.calls or name in module.attributes
-        for module in keeping.program.modules
-        for name in _SPYING
-    )
+    for module in keeping.program.modules:
+        if any(name in module.calls or name in module.attributes for name in _SPYING):
+            return True
+        for call in (call for name in _WRITING for call in module.calls.get(name, ())):
+            for value in call.args[:1]:
+                if isinstance(value, ast.Name | ast.Attribute):
+                    classes = keeping.program.classes_of(value, module.scope_of[call])
+                    if not classes or target.owner in classes:
+                        return True
+    return False

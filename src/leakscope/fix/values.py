@@ -85,11 +85,46 @@ def may_be_plain(program: Program, module: Module, node: ast.expr, depth: int = 
             if any(may_be_plain(program, module, value, depth - 1) for value in bound):
                 return True
             owner = module.scope_of[node].resolve(node.id)
+            if _is_tested(module, node, owner):
+                return True
             if isinstance(owner.node, Function) and node.id in owner.parameters:
+                if _has_plain_default(owner.node, node.id):
+                    return True
                 return any(
                     may_be_plain(program, where, value, depth - 1)
                     for value, where in arguments_for(program, owner, node.id)
                 )
+    return False
+
+
+_TESTS = frozenset({"isinstance", "is_tensor", "hasattr", "callable"})
+
+
+def _is_tested(module: Module, node: ast.Name, owner: Scope) -> bool:
+    """`x is None`, `isinstance(x, float)`: the program itself does not know what it is."""
+    for other in module.names.get(node.id, ()):
+        up = module.parent.get(other)
+        if module.scope_of[other].resolve(node.id) is not owner:
+            continue
+        match up:
+            case ast.Compare(ops=[ast.Is() | ast.IsNot()]):
+                return True
+            case ast.Call(func=func) if last_name(func) in _TESTS:
+                return True
+    return False
+
+
+def _has_plain_default(function: ast.FunctionDef | ast.AsyncFunctionDef, name: str) -> bool:
+    """`loss=None`, `loss: float`, `loss: Tensor | None`."""
+    arguments = function.args
+    names = [arg.arg for arg in (*arguments.posonlyargs, *arguments.args)]
+    defaults = dict(zip(reversed(names), reversed(arguments.defaults), strict=False))
+    if isinstance(defaults.get(name), ast.Constant):
+        return True
+    for arg in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs):
+        if arg.arg == name and arg.annotation is not None:
+            words = ast.unparse(arg.annotation)
+            return any(word in words for word in ("None", "Optional", "float", "int", "Union"))
     return False
 
 
