@@ -180,6 +180,15 @@ CHANGED = [
         def main(log):
             print(log.mean(), log.mean(last=20))
     """, ("del self.rows[:-20]",), parts=TENSORS, item="Tensor [9] float32"),
+    Case("of an object of the library's", "attribute masks of local", """
+        import threading
+        scratch = threading.local()
+        def begin():
+            scratch.masks = []
+        def blend(mask):
+            scratch.masks.append(mask)  # <-
+            return np.mean(scratch.masks[-4:], axis=0)
+    """, ("del scratch.masks[:-4]",), parts={"arrays": 9000.0}, item="ndarray [9] float32"),
     Case("an array of which the end is read", "local bank in train", """
         def train(batches):
             bank = torch.zeros(0, 8)

@@ -82,7 +82,9 @@ def unified_diff(before: str, after: str, file: str, directory: str) -> str:
         f"b/{name}" if not os.path.isabs(name) else name,
         n=_CONTEXT,
     )
-    return "".join(line if line.endswith("\n") else f"{line}\n" for line in lines)
+    return "".join(
+        line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines
+    )
 
 
 def merged(changes: Sequence[Change]) -> dict[str, Change]:

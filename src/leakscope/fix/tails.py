@@ -1,7 +1,7 @@
 """A list or array of which only the end is ever read in, the statement out that cuts the rest off.
 
-Every use of the name in the program has to be known, and to read a fixed number of entries from
-the end: then nobody can tell that the older ones are gone.
+Every use of the name in the program, of whatever object it may be an attribute, has to read a fixed
+number of entries from the end: then nobody can tell that the older ones are gone.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from leakscope.attribute.forms import is_empty
 from leakscope.attribute.program import Function, Module, Program, Scope, last_name
-from leakscope.attribute.references import AWAY, Reference, arguments_for, references
+from leakscope.attribute.references import Reference, arguments_for, references
 from leakscope.fix.edits import After, Change, span_of
 from leakscope.fix.keeping import Keeping, is_tensor
 
@@ -100,8 +100,6 @@ def _is_made(reference: Reference) -> bool:
 def _needs(keeping: Keeping, reference: Reference) -> int:
     """How many of the last entries a use may read; `_UNKNOWN` if that cannot be told."""
     node, module = reference.node, reference.module
-    if reference.near >= AWAY:
-        return _UNKNOWN
     up = module.parent.get(node)
     match up:
         case ast.Assign() | ast.AnnAssign() | ast.AugAssign():
