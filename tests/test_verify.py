@@ -81,6 +81,13 @@ def test_what_became_of_the_growth(
     assert told.because
 
 
+def test_fewer_ticks_of_the_clock_are_no_shorter_run() -> None:
+    """Breaks when a program without steps cannot be verified because it became faster."""
+    before = growing(rate(40.0 * KIB), LOSSES, steps_from="time")
+    after = level(Rate(10.0, -200.0, 220.0), steps_from="time", steps=150)
+    assert compare(before, after).change is Change.GONE
+
+
 def test_difference_has_an_interval_and_new_findings_are_named() -> None:
     """Breaks when the interval of the difference is narrower than those of the two runs."""
     other = msgspec.structs.replace(LOSSES, fingerprint="89abcdef", bytes_per_step=KIB)

@@ -35,7 +35,8 @@ _SAME = 0.5
 holder varies more from run to run than that of the process."""
 
 _FEWEST_STEPS = 0.5
-"""Of the steps before: a run that ended earlier is no comparison."""
+"""Of the steps before: a run that ended earlier is no comparison. Ticks of the clock are not counted:
+a program that keeps less is often faster."""
 
 
 class Change(StrEnum):
@@ -167,7 +168,7 @@ def _not_comparable(
         return f"the program was ended by {text.signal_name(after.ending.signal)} this time"
     if after.steps_from != before.steps_from:
         return f"steps were {before.steps_from}'s before and are {after.steps_from}'s now"
-    if after.steps < _FEWEST_STEPS * before.steps:
+    if after.steps_from != "time" and after.steps < _FEWEST_STEPS * before.steps:
         return f"it made {text.count(before.steps)} steps before and {text.count(after.steps)} now"
     if same is None:
         return f"{text.metric(lead.series.metric)} was not read this time"
