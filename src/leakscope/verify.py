@@ -35,8 +35,8 @@ _SAME = 0.5
 holder varies more from run to run than that of the process."""
 
 _FEWEST_STEPS = 0.5
-"""Of the steps before: a run that ended earlier is no comparison. Ticks of the clock are not counted:
-a program that keeps less is often faster."""
+"""Of the steps before: a run that ended earlier is no comparison. Ticks of the clock are not
+counted: a program that keeps less is often faster."""
 
 
 class Change(StrEnum):
