@@ -538,6 +538,22 @@ LEFT_ALONE = [
         def noise(size):
             return draw(size) * 2
     """, type="_lru_cache_wrapper", parts=TENSORS),
+    Case("a function is mapped over it", "local losses in train", """
+        def learn(loss):
+            loss.backward()
+        def train(model, batches):
+            losses = []
+            for x in batches:
+                losses.append(model(x))  # <-
+            list(map(learn, losses))
+    """),
+    Case("a lambda is mapped over it", "local losses in train", """
+        def train(model, batches):
+            losses = []
+            for x in batches:
+                losses.append(model(x))  # <-
+            list(map(lambda loss: loss.backward(), losses))
+    """),
     Case("it is bounded", "local losses in train", """
         def train(model, batches):
             losses = []

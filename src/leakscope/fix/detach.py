@@ -10,8 +10,9 @@ import ast
 
 from leakscope.attribute.program import last_name
 from leakscope.fix.edits import After, Change, Decorate, Edit, Replace, Wrap, span_of
-from leakscope.fix.flow import is_without_gradients, reaches_gradient
+from leakscope.fix.flow import reaches_gradient
 from leakscope.fix.keeping import Keeping, is_tensor, kept_parts, parts_that_keep, root_of
+from leakscope.fix.switches import is_without_gradients
 from leakscope.fix.values import is_cut, is_plain, may_be_plain
 
 DETACH = ".detach()"

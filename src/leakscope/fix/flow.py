@@ -17,6 +17,7 @@ from leakscope.attribute.references import (
     parameters_for,
     references,
 )
+from leakscope.fix.switches import is_without_gradients
 
 _CUTTING_METHODS = frozenset(
     {
@@ -64,6 +65,9 @@ _COPYING = frozenset(
     }
 )  # fmt: skip
 """Calls that hand on what they were given: also without gradients it keeps its graph."""
+
+_ORDERING = frozenset({"max", "min", "sorted"})
+"""Their `key` is compared, not handed on."""
 
 _MOST = 3000
 
@@ -280,6 +284,8 @@ class _Flow:
         if name in ASKS:
             raise _ReachedError
         assert isinstance(value, ast.expr)
+        if self._is_handed_to_function(call, name):
+            raise _ReachedError
         known = False
         for parameter, function in parameters_for(self._program, call, value, module):
             known = True
@@ -296,6 +302,17 @@ class _Flow:
         if is_without_gradients(module, call) and name not in _COPYING:
             return None
         return call
+
+    def _is_handed_to_function(self, call: ast.Call, name: str) -> bool:
+        """`map(train_on, losses)`: what the other function does with it is not followed."""
+        if name in _ORDERING:
+            return False
+        given = [*call.args, *(keyword.value for keyword in call.keywords)]
+        return any(
+            isinstance(one, ast.Lambda)
+            or (isinstance(one, ast.Name) and one.id in self._program.functions)
+            for one in given
+        )
 
     def _keep(self, receiver: ast.expr, module: Module) -> None:
         """A method of unknown source was given the value, and may keep it in its object."""
@@ -363,27 +380,3 @@ def _is_computed(node: ast.AST) -> bool:
     if isinstance(value, ast.Call):
         return last_name(value.func) not in _COPYING
     return isinstance(value, ast.BinOp | ast.UnaryOp)
-
-
-def is_without_gradients(module: Module, node: ast.AST) -> bool:
-    """Inside `with torch.no_grad():`, or in a function that is decorated so."""
-    inner: ast.AST | None = node
-    while inner is not None:
-        if isinstance(inner, ast.With | ast.AsyncWith):
-            if any(_switches_off(item.context_expr) for item in inner.items):
-                return True
-        elif isinstance(inner, Function):
-            return any(_switches_off(one) for one in inner.decorator_list)
-        elif isinstance(inner, ast.Lambda):
-            return False
-        inner = module.parent.get(inner)
-    return False
-
-
-def _switches_off(node: ast.expr) -> bool:
-    called = node.func if isinstance(node, ast.Call) else node
-    if isinstance(node, ast.Call) and any(
-        isinstance(arg, ast.Constant) and arg.value is False for arg in node.args
-    ):
-        return last_name(called) == "set_grad_enabled"
-    return last_name(called) in {"no_grad", "inference_mode"}
