@@ -127,6 +127,8 @@ def _added(target: ast.expr, value: ast.expr) -> ast.expr | None:
 
 def _detached(keeping: Keeping, value: ast.expr) -> list[Edit]:
     module = keeping.module
+    if isinstance(value, ast.Tuple | ast.List | ast.Dict | ast.Set | ast.Lambda):
+        return []
     if is_cut(module, value) or may_be_plain(keeping.program, module, value):
         return []
     return [Wrap(span_of(module, value), DETACH)]
