@@ -56,7 +56,7 @@ BEFORE = growing(rate(40.0 * KIB), LOSSES)
             Change.SMALLER,
             1,
         ),
-        (growing(rate(39.0 * KIB)), Change.UNCHANGED, Change.UNKNOWN, 1),
+        (growing(rate(39.0 * KIB)), Change.UNKNOWN, Change.UNKNOWN, 3),
         (
             growing(rate(90.0 * KIB), msgspec.structs.replace(LOSSES, bytes_per_step=88.0 * KIB)),
             Change.LARGER,

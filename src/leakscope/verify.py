@@ -154,6 +154,11 @@ def _overall(before: Report, after: Report, lead: Verdict, same: Verdict) -> tup
         return Change.SMALLER, f"{rates} {between}: it still grows"
     if less.high < 0:
         return Change.LARGER, f"{rates} {between}"
+    if before.findings and not is_found_again:
+        return Change.UNKNOWN, (
+            f"{rates} {between}: what was found before is not found again, but the growth is "
+            "within the noise of what it was"
+        )
     return Change.UNCHANGED, f"{rates} {between}"
 
 

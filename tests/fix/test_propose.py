@@ -643,7 +643,9 @@ def test_imports_are_added_once_and_in_their_place() -> None:
 def test_surroundings_never_matter(case: Case, comment: str, lines: int) -> None:
     """Breaks when comments, blank lines or letters beyond ASCII move an edit."""
     before = f"# {comment}\n" + "\n" * lines
-    after = patched(case._replace(source=before + dedent(case.source).lstrip("\n")))
+    source = before + dedent(case.source).lstrip("\n")
+    maker = case.maker + lines + 1 if case.maker else 0
+    after = patched(case._replace(source=source, maker=maker))
     plain = patched(case)
     assert plain is not None
     assert after == before + plain
