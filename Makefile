@@ -37,6 +37,7 @@ bench: $(READY)
 	$(BIN)/python bench/judge_lab.py --series 400 --seed 6000 --markdown docs/accuracy.md
 	$(BIN)/python bench/cost.py --markdown docs/cost.md
 	$(BIN)/python bench/pauses.py --markdown docs/pauses.md
+	$(BIN)/python bench/fixes.py --markdown docs/fixing.md
 
 # torch first and pinned: with the CPU build installed nothing else pulls in another one.
 $(READY): pyproject.toml constraints.txt

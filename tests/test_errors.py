@@ -25,6 +25,10 @@ _ALL = [
     errors.recording_too_new(".leakscope/x", 3, 1),
     errors.cannot_write("/root/out", "permission denied"),
     errors.unknown_format("pdf", ("json", "terminal")),
+    errors.no_safe_fix(".leakscope/x"),
+    errors.source_changed("train.py", "its text is not the one that was recorded"),
+    errors.did_not_grow(".leakscope/x", "STEADY"),
+    errors.cannot_copy("/home/me", "it is a home folder, not one program's"),
     errors.bad_option("--budget", "lots", "a share up to 100 %", "--budget 1%"),
 ]
 

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from leakscope.attribute.decided import decide
-from leakscope.attribute.growth import attribute, prove
+from leakscope.attribute.growth import Attribution, attribute, prove
 from leakscope.attribute.suspects import sources_for
 from leakscope.explain.catalogue import harmless_in, load_catalogue
 from leakscope.explain.findings import Scene, findings_of, unexplained_of
 from leakscope.explain.rule import RunCase
+from leakscope.fix.edits import Change
+from leakscope.fix.findings import Fixed, with_diffs
 from leakscope.judge.forecast import forecast
 from leakscope.judge.overall import judge_run
 from leakscope.judge.series import RunSeries
-from leakscope.model import REPORT_SCHEMA, Gap, Report
+from leakscope.model import REPORT_SCHEMA, Finding, Gap, Report
 from leakscope.record.reader import Recording, load
 from leakscope.summarise.facts import (
     blind_spots_of,
@@ -25,11 +29,22 @@ from leakscope.summarise.notes import notes_on
 from leakscope.summarise.peak import peak_of, roles_of
 from leakscope.summarise.processes import name_processes, summarise_processes, with_name
 
-__all__ = ["analyse", "load"]
+__all__ = ["Analysis", "analyse", "analyse_with_changes", "load"]
+
+
+class Analysis(NamedTuple):
+    """A report, and what the diffs in it do to the program's files."""
+
+    report: Report
+    changes: dict[str, Change]
 
 
 def analyse(recording: Recording) -> Report:
     """Say whether the run leaks, how fast, when it ends badly, and what could not be seen."""
+    return analyse_with_changes(recording).report
+
+
+def analyse_with_changes(recording: Recording) -> Analysis:
     run = RunSeries(recording)
     machine = machine_of(recording)
     names = name_processes(recording)
@@ -54,12 +69,12 @@ def analyse(recording: Recording) -> Report:
     sources = sources_for(recording, run.axis.process or "")
     scene = Scene(names, kinds, run.axis.source, recording.run.directory, sources, machine)
     gaps: list[Gap] = []
-    findings = findings_of(attribution, scene, gaps)
+    fixed = _fixed(findings_of(attribution, scene, gaps), attribution, recording, gaps)
     suspects = tuple(one for each in attribution.explained.values() for one in each.suspects)
     roles = roles_of(run, run.axis.process or "")
     harmless = harmless_in(RunCase(run, overall, suspects, roles), gaps)
     verdicts = tuple(with_name(verdict, names) for verdict in overall.verdicts)
-    return Report(
+    report = Report(
         schema=REPORT_SCHEMA,
         run=recording.run.id,
         command=recording.run.command,
@@ -70,7 +85,7 @@ def analyse(recording: Recording) -> Report:
         step_seconds=run.axis.step_seconds,
         seconds=seconds_of(recording),
         verdicts=verdicts,
-        findings=findings,
+        findings=fixed.findings,
         unexplained=unexplained_of(attribution, names),
         blind_spots=blind_spots_of(recording, (*load_catalogue().gaps, *gaps)),
         forecast=when,
@@ -84,3 +99,18 @@ def analyse(recording: Recording) -> Report:
         leakscope=recording.run.leakscope,
         harmless=harmless,
     )
+    return Analysis(report, fixed.changes)
+
+
+def _fixed(
+    findings: tuple[Finding, ...],
+    attribution: Attribution,
+    recording: Recording,
+    gaps: list[Gap],
+) -> Fixed:
+    suspects = [
+        (suspect, sources_for(recording, process))
+        for process, explained in attribution.explained.items()
+        for suspect in explained.suspects
+    ]
+    return with_diffs(findings, suspects, recording.run.directory, gaps)

@@ -10,14 +10,18 @@ from leakscope import text
 
 SLUGS = (
     "bad-option",
+    "cannot-copy",
     "cannot-write",
     "command-not-found",
     "corrupt-recording",
+    "did-not-grow",
     "no-program",
+    "no-safe-fix",
     "no-such-path",
     "no-such-rule",
     "not-a-recording",
     "recording-too-new",
+    "source-changed",
     "unknown-format",
 )
 
@@ -125,6 +129,43 @@ def no_such_rule(name: str) -> LeakscopeError:
         why="rules have numbers such as LS101, and names such as kept-with-graph",
         do="`leakscope explain` lists all of them",
         slug="no-such-rule",
+    )
+
+
+def no_safe_fix(run: str) -> LeakscopeError:
+    return LeakscopeError(
+        f"no finding of {_quoted(run)} has a change that is certain to be safe",
+        why="what keeps the memory may be needed elsewhere, or its line was not found",
+        do=f"read what each finding advises:\nleakscope report {_typed(run)}",
+        slug="no-safe-fix",
+    )
+
+
+def source_changed(path: str, detail: str) -> LeakscopeError:
+    return LeakscopeError(
+        f"{_quoted(path)} is left as it is",
+        why=text.clean(detail),
+        do="record the program as it is now, and ask again:\nleakscope run …",
+        slug="source-changed",
+    )
+
+
+def did_not_grow(run: str, verdict: str) -> LeakscopeError:
+    return LeakscopeError(
+        f"the run {_quoted(run)} did not grow",
+        why=f"its verdict is {text.clean(verdict)}, so there is nothing that could be gone",
+        do="name the recording of a run that leaked: --before RUN",
+        slug="did-not-grow",
+    )
+
+
+def cannot_copy(path: str, detail: str) -> LeakscopeError:
+    return LeakscopeError(
+        f"the program in {_quoted(path)} cannot be run from a copy",
+        why=text.clean(detail),
+        do="apply the changes and run the program itself:\n"
+        "leakscope fix RUN --write\nleakscope verify --before RUN",
+        slug="cannot-copy",
     )
 
 

@@ -376,3 +376,25 @@ def test_fork_that_none_of_our_hooks_saw(tmp_path: Path) -> None:
     lines = sorted(done.stdout.splitlines())
     why = "['the process was forked while the window was open'] None None"
     assert lines == sorted(["child works", why, "child 7", "[]"])
+
+
+def test_random_numbers_of_the_program_stay_what_they_were() -> None:
+    """Breaks when importing memray draws from the generator that the program has seeded."""
+    program = """
+        import random
+        random.seed(0)
+        wanted = [random.Random(0).random() for _ in range(1)]
+        from leakscope.observe import native_sites
+        import sys
+        assert "memray" not in sys.modules
+        native_sites._import_memray()
+        assert "memray" in sys.modules
+        assert [random.random()] == wanted
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(program)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr

@@ -9,16 +9,19 @@ import sys
 from collections.abc import Sequence
 
 from leakscope import __version__
-from leakscope.cli import doctor, explain, lint, report, run
+from leakscope.cli import doctor, explain, fix, lint, report, run, verify
 from leakscope.errors import LeakscopeError
 
 _COMMANDS = {
     "run": run,
     "report": report,
+    "fix": fix,
+    "verify": verify,
     "lint": lint,
     "explain": explain,
     "doctor": doctor,
 }
+_TAKE_A_PROGRAM = {"run": run.TAKE_A_VALUE, "verify": verify.TAKE_A_VALUE}
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -38,9 +41,9 @@ def main(words: Sequence[str] | None = None) -> int:
         module.prepare(child)
     words = list(sys.argv[1:] if words is None else words)
     program: list[str] = []
-    if words[:1] == ["run"]:
-        own, program = run.split_program(words[1:])
-        words = ["run", *own]
+    if words[:1] and words[0] in _TAKE_A_PROGRAM:
+        own, program = run.split_program(words[1:], _TAKE_A_PROGRAM[words[0]])
+        words = [words[0], *own]
     options = parser.parse_args(words)
     options.program = program
     try:

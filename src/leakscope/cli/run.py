@@ -16,7 +16,7 @@ import signal
 import sys
 import time
 import traceback
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from leakscope import errors, text
 from leakscope.api import new_directory, write_header
@@ -57,10 +57,12 @@ def prepare(parser: argparse.ArgumentParser) -> None:
     )
 
 
-_TAKE_A_VALUE = {"--out", "--report", "--steps-from", "--budget", "--fail-on"}
+TAKE_A_VALUE = {"--out", "--report", "--steps-from", "--budget", "--fail-on"}
 
 
-def split_program(words: Sequence[str]) -> tuple[list[str], list[str]]:
+def split_program(
+    words: Sequence[str], take_a_value: Collection[str] = frozenset(TAKE_A_VALUE)
+) -> tuple[list[str], list[str]]:
     """Our own options, and the program with all that follows it."""
     position = 0
     while position < len(words):
@@ -69,7 +71,7 @@ def split_program(words: Sequence[str]) -> tuple[list[str], list[str]]:
             return list(words[:position]), list(words[position + 1 :])
         if word == "-m" or not word.startswith("-"):
             break
-        position += 2 if word in _TAKE_A_VALUE else 1
+        position += 2 if word in take_a_value else 1
     return list(words[:position]), list(words[position:])
 
 

@@ -230,8 +230,13 @@ _follows_forks = False
 
 def _import_memray() -> Any:
     global _is_imported_by_us
+    random = sys.modules.get("random")
+    state = random.getstate() if random is not None else None
     import memray
 
+    if random is not None and state is not None:
+        # rich, which it imports, draws a number from the generator that the program has seeded.
+        random.setstate(state)
     _is_imported_by_us = True
     with suppress(Exception):
         # It tells of symbols that it has corrected (a Python linked statically), on stderr.

@@ -278,7 +278,10 @@ def blind_spots(report: Report) -> list[tuple[str, str]]:
 def next_commands(report: Report, recording: str | None) -> list[tuple[str, str]]:
     """Commands to type next, each with what it is for."""
     run = text.command_line((recording or report.run or "RUN",))
+    has_diff = any(one.fix is not None and one.fix.diff for one in report.findings)
+    proof = (f"leakscope verify --before {run} --apply-fix", "to prove the change in a copy")
     return [
+        *([proof] if has_diff else []),
         (f"leakscope report {run} --format markdown", "to paste into an issue"),
         (f"leakscope report {run} --format json", "for a program to read"),
     ]
