@@ -56,6 +56,7 @@ class Heap:
         elif with_hidden:
             instances = list(_of_kinds(own, picked, is_odd))
             referents = held_by_the_program(instances, local_values)
+        referents = list(_of_kinds(_keys([dict, *_array_types()], is_odd), referents, is_odd))
         self.hidden = _untracked_dicts(referents)
         self.arrays = _arrays(referents)
         """NumPy's, which the collector does not track either."""
@@ -92,12 +93,15 @@ def _tensor_types() -> list[type]:
     return with_subclasses(tensor) if tensor is not None else []
 
 
-def _arrays(objects: list[Any]) -> list[Any]:
+def _array_types() -> list[type]:
     numpy = sys.modules.get("numpy")
     kind = getattr(numpy, "ndarray", None) if numpy is not None else None
-    if kind is None:
-        return []
-    return list({id(one): one for one in _exactly(kind, objects)}.values())
+    return [kind] if kind is not None else []
+
+
+def _arrays(objects: list[Any]) -> list[Any]:
+    found = {id(one): one for kind in _array_types() for one in _exactly(kind, objects)}
+    return list(found.values())
 
 
 def _untracked_dicts(objects: list[Any]) -> list[dict[Any, Any]]:

@@ -4,7 +4,7 @@
     first    ── some steps later ─────────▶ window (new objects are traced and followed)
     window   ── a few steps later ────────▶ second look (what grew, who holds it, where it is made)
     second   ── twice the steps ──────────▶ window ─▶ second look again, as long as it rises
-    second   ── little explained, twice ──▶ native window ─▶ its end, twice (memray)
+    second   ── little of it explained ───▶ native window ─▶ its end, twice (memray)
 
 A program that does not grow hardly ever leaves the first line. A leak recurs with every step, so
 depth is needed on few steps only.
@@ -41,9 +41,10 @@ _STEPS_IN_NATIVE_WINDOW = (3, 9)
 is three times as much in the longer."""
 _ENOUGH_EXPLAINED = 0.5
 _LOOKS_BEFORE_NATIVE = 2
-"""What is kept once an epoch has hardly grown between the first look and the second: it is looked
-for again, over twice the steps, before native memory is suspected. By the clock there is no time
-for that, and such looks are cheap."""
+_AT_MOST_ROWS = 0.6
+"""What is kept once an epoch has hardly grown between the first look and the second: where memory
+rose at few rows only, it is looked for again, over twice the steps, before native memory is
+suspected. By the clock there is no time for that."""
 _MOST_LOOKS = 12
 
 
@@ -72,7 +73,7 @@ class Ladder:
         self._pages = Trend(_ENOUGH_PAGES, **floor)
         self._is_clock = is_clock
         self._between = _TICKS_BETWEEN if is_clock else _STEPS_BETWEEN
-        self._looks_before_native = 1 if is_clock else _LOOKS_BEFORE_NATIVE
+        self._rows = self._rises_seen = self._last_bytes = 0
         self._next = Rung.FIRST
         self._at_step = 0
         self._first_step = 0
@@ -135,7 +136,9 @@ class Ladder:
         self._budget.pay(cost_ns, ended_ns - began_ns)
 
     def _after_look(self, step: int, explained: float) -> None:
-        is_unexplained = explained < _ENOUGH_EXPLAINED and self._looks >= self._looks_before_native
+        is_unexplained = explained < _ENOUGH_EXPLAINED and (
+            self._rises_at_most_rows or self._looks >= _LOOKS_BEFORE_NATIVE
+        )
         if is_unexplained and self._native_windows < len(_STEPS_IN_NATIVE_WINDOW):
             self._next, self._at_step = Rung.NATIVE, step + 1
             return
@@ -170,10 +173,17 @@ class Ladder:
     def _read(self, in_use: int, blocks: int, rss: int) -> None:
         if in_use >= 0:
             self._is_completed |= self._bytes.add(in_use)
+            self._rows += 1
+            self._rises_seen += in_use > self._last_bytes
+            self._last_bytes = in_use
         elif rss >= 0 and self._bytes.is_empty:
             self._is_completed |= self._pages.add(rss)
         if blocks >= 0:
             self._is_completed |= self._blocks.add(blocks)
+
+    @property
+    def _rises_at_most_rows(self) -> bool:
+        return self._is_clock or self._rises_seen >= _AT_MOST_ROWS * self._rows
 
     @property
     def _rises(self) -> bool:
