@@ -9,7 +9,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test check lint types layers tests bench clean
+.PHONY: demo test check lint types layers tests matrix bench clean
 
 demo: $(READY)
 	cd examples && ../$(BIN)/leakscope run train_with_history.py
@@ -30,6 +30,10 @@ layers: $(READY)
 
 tests: $(READY)
 	$(BIN)/python -m pytest -n 2 --dist worksteal -q
+
+# Every rule on its own program and on the repaired one.
+matrix: $(READY)
+	LEAKSCOPE_MATRIX=whole $(BIN)/python -m pytest -n 2 --dist worksteal -q tests/seams/test_rule_matrix.py
 
 # Figures for docs/cost.md and docs/accuracy.md, measured on this machine.
 bench: $(READY)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import tomllib
 from collections import Counter
@@ -13,6 +14,10 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "bench"))
 
 import matrix
 from leakscope.explain.catalogue import load_catalogue
+
+_IS_WHOLE = os.environ.get("LEAKSCOPE_MATRIX") == "whole"
+"""The repaired programs take as long again, two minutes on two cores: `make matrix` runs them too.
+Without them the golden file has what they said when it was last measured."""
 
 PAIRS = {pair.name: pair for pair in matrix.pairs()}
 
@@ -30,9 +35,10 @@ def test_a_rule_speaks_about_its_own_program_only(name: str) -> None:
         leaky = matrix.run(pair, "leaky")
     assert pair.rule in leaky.first
     assert set(leaky.first) <= {pair.rule, *pair.also}
-    fixed = matrix.run(pair, "fixed")
-    assert not fixed.trouble
-    assert pair.rule not in fixed.everything
+    if _IS_WHOLE:
+        fixed = matrix.run(pair, "fixed")
+        assert not fixed.trouble
+        assert pair.rule not in fixed.everything
 
 
 def test_every_rule_has_one_program_of_its_own() -> None:
