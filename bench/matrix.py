@@ -105,8 +105,10 @@ def run(pair: Pair, variant: str) -> Said:
             check=False,
         )
         if done.returncode or not report.exists():
-            last = (done.stderr.strip().splitlines() or ["no report"])[-1]
-            return Said((), frozenset(), last)
+            lines = done.stderr.strip().splitlines() or ["no report"]
+            # leakscope has the last word; what ended the program stands above it.
+            own = [line for line in lines if not line.startswith("leakscope: ")] or lines
+            return Said((), frozenset(), own[-1])
         return said_in(json.loads(report.read_text()), is_harmless=pair.is_harmless)
 
 
