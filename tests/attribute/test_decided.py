@@ -86,6 +86,8 @@ def test_not_where_the_counters_fell_again_afterwards(tmp_path: Path) -> None:
         ("kept = []\ndef f(x):\n    kept.append(x)\n    kept.pop()\n", True),
         ("kept = []\ndef f(x):\n    kept.append(x)\n    del kept[0]\n", True),
         ("kept = []\ndef f(x):\n    kept[:] = kept[-9:]\n    kept.append(x)\n", True),
+        ("kept = []\ndef flush():\n    global kept\n    kept = []\n", True),
+        ("kept = []\ndef flush():\n    global kept\n    out, kept = kept, []\n", True),
         ("kept = []\nfor x in range(9):\n    kept = []\n    kept.append(x)\n", True),
     ],
 )
@@ -105,6 +107,15 @@ def test_an_attribute_begins_anew_in_another_method(method: str, is_emptied: boo
     )
     link = Link(".rows", "list", "attribute", "rows", "/there/train.py", "Log", 0)
     assert is_ever_emptied({"/there/train.py": text}, link) is is_emptied
+
+
+def test_an_attribute_that_is_swapped_for_an_empty_one_is_emptied() -> None:
+    text = (
+        "class Log:\n    def __init__(self):\n        self.rows = []\n"
+        "    def flush(self):\n        rows, self.rows = self.rows, []\n        return rows\n"
+    )
+    link = Link(".rows", "list", "attribute", "rows", "/there/train.py", "Log", 0)
+    assert is_ever_emptied({"/there/train.py": text}, link)
 
 
 def test_what_has_no_source_may_be_emptied() -> None:

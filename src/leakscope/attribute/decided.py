@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from leakscope import text
 from leakscope.attribute.guard import is_ever_emptied
 from leakscope.attribute.suspects import (
+    BLOCK_BYTES,
     CLOCK,
     Suspect,
     looked_at,
@@ -38,7 +39,6 @@ _SMALLEST_TOTAL = float(256 << 10)
 _OF_THE_PREDICTED = 0.5
 _LAST_PART = 0.2
 _FEWEST_ROWS = 3
-_BLOCK_BYTES = 71.0
 
 
 class Growth(NamedTuple):
@@ -128,7 +128,7 @@ def _is_contradicted(
         suspect.holding.process, looked_at(recording, suspect.holding.process)
     )
     of_python = suspect.holding.parts.get("python", 0.0) > suspect.holding.bytes_each / 2
-    name, size = ("blocks_count", _BLOCK_BYTES) if of_python else ("in_use_bytes", 1.0)
+    name, size = ("blocks_count", BLOCK_BYTES) if of_python else ("in_use_bytes", 1.0)
     rows = [
         (step, value * size)
         for step, value in zip(columns.get("step", ()), columns.get(name, ()), strict=False)

@@ -56,20 +56,24 @@ def _takes_out(reference: Reference) -> bool:
 
 
 def _begins_anew(reference: Reference) -> bool:
-    """`N = []` anywhere but where it is first made: in a loop, or in another method."""
+    """`N = []` anywhere but where it is first made: in a loop, in another method, or in a function
+    that says `global N`. `rows, self.rows = self.rows, []` is one too."""
     module, node = reference.module, reference.node
-    up = module.parent.get(node)
-    value = up.value if isinstance(up, ast.Assign | ast.AnnAssign) else None
-    if value is None or not isinstance(up, ast.Assign | ast.AnnAssign):
-        return False
-    is_target = node in up.targets if isinstance(up, ast.Assign) else up.target is node
-    if not is_target:
+    if not isinstance(node, ast.Name | ast.Attribute) or isinstance(node.ctx, ast.Load):
         return False
     function = module.scope_of[node].function
-    name = function.qualname.rpartition(".")[2] if function is not None else ""
     if isinstance(node, ast.Attribute):
-        return name not in SETUP
+        return function is None or function.qualname.rpartition(".")[2] not in SETUP
+    if function is not None and _says_global(function.node, node.id):
+        return True
     return _is_in_loop(node, module)
+
+
+def _says_global(function: ast.AST, name: str) -> bool:
+    return any(
+        isinstance(one, ast.Global | ast.Nonlocal) and name in one.names
+        for one in ast.walk(function)
+    )
 
 
 def _is_in_loop(node: ast.AST, module: Module) -> bool:

@@ -22,7 +22,7 @@ from leakscope.attribute.places import site_of
 from leakscope.model import Holding, Link, Site, SiteTally, Window
 from leakscope.record.reader import Columns, Recording
 
-_BLOCK_BYTES = 71.0
+BLOCK_BYTES = 71.0
 """Of a small Python object; see judge/account.py."""
 
 _SMALLEST_SHARE = 0.02
@@ -245,7 +245,7 @@ def _measured_per_step(recording: Recording, process: str, latest: Sequence[Hold
         # Resident memory has the small objects in it already.
         return max(_slope(columns, "rss_bytes", first, last) or 0.0, 0.0)
     blocks = _slope(columns, "blocks_count", first, last) or 0.0
-    return max(live, 0.0) + _BLOCK_BYTES * max(blocks, 0.0)
+    return max(live, 0.0) + BLOCK_BYTES * max(blocks, 0.0)
 
 
 def _measured_by_marks(recording: Recording, process: str) -> float:
@@ -257,7 +257,7 @@ def _measured_by_marks(recording: Recording, process: str) -> float:
     steps = (opened.at.step or 0) - (first.at.step or 0)
     grown = sum(
         (opened.values.get(name, 0) - first.values.get(name, 0)) * size
-        for name, size in (("in_use_bytes", 1.0), ("blocks_count", _BLOCK_BYTES))
+        for name, size in (("in_use_bytes", 1.0), ("blocks_count", BLOCK_BYTES))
     )
     return max(grown, 0.0) / steps if steps > 0 else 0.0
 
