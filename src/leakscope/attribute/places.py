@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import os
-import textwrap
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
@@ -34,16 +33,6 @@ def relative(site: Site, directory: str) -> Site:
     if file.startswith(directory.rstrip(os.sep) + os.sep):
         file = os.path.relpath(file, directory)
     return Site(file, site.line, site.function, site.source)
-
-
-def function_around(sources: Mapping[str, str], site: Site) -> str:
-    """The text of the innermost function around a line, or of the whole file if there is none."""
-    text = sources.get(site.file, "")
-    inside = [one for one in _functions(text) if one[0] <= site.line <= one[1]]
-    if not inside:
-        return text
-    first, last, _ = max(inside)
-    return textwrap.dedent("\n".join(text.splitlines()[first - 1 : last]))
 
 
 @lru_cache(maxsize=64)

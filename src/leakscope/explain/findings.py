@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from leakscope import text
 from leakscope.attribute.growth import Attribution
-from leakscope.attribute.places import function_around, relative
+from leakscope.attribute.places import relative
 from leakscope.attribute.suspects import Suspect
 from leakscope.explain.catalogue import rule_for
 from leakscope.explain.confirm import Sources
@@ -52,7 +52,6 @@ def findings_of(attribution: Attribution, scene: Scene, gaps: list[Gap]) -> tupl
                 suspect,
                 scene.kinds.get(process, "main"),
                 scene.steps_from,
-                function_around(scene.sources, suspect.keeper) if suspect.keeper else "",
                 scene.sources,
             )
             rule = rule_for(case, gaps)

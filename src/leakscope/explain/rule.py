@@ -54,9 +54,6 @@ class Case(NamedTuple):
     """main, worker (of a data loader), child, rank."""
     steps_from: str = "optimizer"
     """What the steps of the run are: optimizer, forward, fetch, dataloader, api, time."""
-    keeper_function: str = ""
-    """The text of the function around the keeping statement, or of its file where it is in none;
-    empty where it is not known."""
     sources: Mapping[str, str] = MappingProxyType({})
     """Texts of the program's files, by path."""
 
