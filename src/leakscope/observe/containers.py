@@ -29,9 +29,9 @@ _MAXLEN: Any = deque.__dict__["maxlen"]
 
 _FEWEST = 2
 _FEWEST_A_STEP = 0.01
-"""Once in a hundred steps: an epoch's outputs, a state kept at each evaluation. At 0.05 two programs
-of the zoo that keep something every 20 and every 50 steps were not found; between the two values no
-other was tried."""
+"""Once in a hundred steps: an epoch's outputs, a state kept at each evaluation. At 0.05 two
+programs of the zoo that keep something every 20 and every 50 steps were not found; no value between
+was tried."""
 
 
 class Lengths(NamedTuple):

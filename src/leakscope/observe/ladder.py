@@ -44,8 +44,8 @@ _LOOKS_BEFORE_NATIVE = 2
 _AT_MOST_ROWS = 0.6
 """What is kept once an epoch has hardly grown between the first look and the second: where memory
 rose at few rows only, it is looked for again, over twice the steps, before native memory is
-suspected. By the clock there is no time for that. 0.6 parts the two programs it was made for (native
-memory at every step, a tensor at every fiftieth); no other value was tried."""
+suspected. By the clock there is no time for that. 0.6 parts the two programs it was made for
+(native memory at every step, a tensor at every fiftieth); no other value was tried."""
 _MOST_LOOKS = 12
 
 
