@@ -1,0 +1,227 @@
+"""What is said: the report and everything it is made of."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from leakscope.model.noun import Noun
+from leakscope.model.recorded import Gap, Machine
+
+REPORT_SCHEMA = 1
+"""Version of `report.json`; see docs/report-schema.json."""
+
+
+class Outcome(StrEnum):
+    LEAK = "leak"
+    GROWING = "growing"
+    STEADY = "steady"
+    UNKNOWN = "unknown"
+
+
+class Shape(StrEnum):
+    LINEAR = "linear"
+    STAIRCASE = "staircase"
+    WARM_UP = "warm-up"
+    STEP = "step"
+    PERIODIC = "periodic"
+    SAW_TOOTH = "saw-tooth"
+    HIGH_WATER = "high-water"
+    FILLING = "filling"
+    FRAGMENTATION = "fragmentation"
+    COPY_ON_WRITE = "copy-on-write"
+    FLAT = "flat"
+    UNCLEAR = "unclear"
+
+
+class SeriesKey(Noun, frozen=True):
+    metric: str
+    """Dotted, unit last: `heap.in_use_bytes`, `process.rss_bytes`."""
+    process: str
+    device: str | None = None
+
+
+class Series(Noun, frozen=True):
+    """One counter over the steps of a run."""
+
+    key: SeriesKey
+    unit: str
+    steps: tuple[float, ...]
+    """Strictly increasing. Whole numbers where the process itself steps; fractions
+    where a sample fell between two steps of the run."""
+    values: tuple[float, ...]
+    floors: tuple[int, ...] = ()
+    """Indices of the values taken right after a full garbage collection."""
+    is_exact: bool = False
+    """True for counters that an allocator keeps itself; False for RSS and its kin."""
+    resolution: float = 0.0
+    """Smallest change the counter can show (a page for RSS)."""
+
+
+class Rate(Noun, frozen=True):
+    value: float
+    low: float
+    high: float
+
+
+class Verdict(Noun, frozen=True):
+    series: SeriesKey
+    outcome: Outcome
+    shape: Shape
+    because: str
+    """One sentence with the numbers in it. A verdict without a reason cannot be built."""
+    bytes_per_step: Rate
+    """In the series' own unit per step; bytes for every memory series."""
+    smallest_visible_bytes_per_step: float
+    unit: str = "bytes"
+    from_step: float = 0.0
+    to_step: float = 0.0
+    steps_at: tuple[float, ...] = ()
+    """Where single jumps happened, or the period's phase; for drawing and matching."""
+    period_steps: float | None = None
+    grown_bytes: float = 0.0
+    """Last level minus first level over the judged part."""
+    size_bytes: float = 0.0
+    """Size of the one-time rise, the spike or the saw-tooth, where the shape has one."""
+
+
+class Site(Noun, frozen=True):
+    file: str
+    line: int
+    function: str | None = None
+    source: str | None = None
+
+
+class Fix(Noun, frozen=True):
+    text: str
+    diff: str | None = None
+
+
+class TraceLine(Noun, frozen=True):
+    """One line of the path from a root to what is kept, as it is shown."""
+
+    via: str
+    what: str
+    note: str = ""
+    is_suspect: bool = False
+
+
+class Finding(Noun, frozen=True):
+    rule: str
+    name: str
+    blame: str
+    certainty: float
+    says: str
+    bytes_per_step: float
+    share: float
+    count_per_step: float | None = None
+    site: Site | None = None
+    keeper: Site | None = None
+    holder: tuple[str, ...] = ()
+    fix: Fix | None = None
+    fingerprint: str = ""
+    processes: tuple[str, ...] = ()
+    trace: tuple[TraceLine, ...] = ()
+    known: str = ""
+    """A section of docs/known.md, where a library is known to keep this."""
+
+
+class Harmless(Noun, frozen=True):
+    """Something that looks like a leak and is none, with the figures of this run."""
+
+    rule: str
+    name: str
+    says: str
+
+
+class Forecast(Noun, frozen=True):
+    """When the limit is reached if growth goes on as judged."""
+
+    limit_bytes: int
+    limit_from: str
+    now_bytes: int
+    bytes_per_step: Rate
+    """Growth of the memory the kernel counts: live bytes and what the allocator holds."""
+    steps_left: Rate
+    seconds_left: Rate | None
+    at_step: int
+    says: str
+
+
+class Peak(Noun, frozen=True):
+    """The highest point of the run and what it was made of."""
+
+    total_bytes: int
+    at_step: int | None
+    parts: dict[str, int]
+    """Parts that add up to the total: parameters, gradients, optimizer state, other
+    live bytes, held free by the allocator, transient within a step, code and the rest."""
+    says: str
+
+
+class ProcessSummary(Noun, frozen=True):
+    process: str
+    kind: str
+    name: str
+    pid: int
+    parent_pid: int
+    command: str
+    steps: int | None
+    first_rss_bytes: int | None
+    last_rss_bytes: int | None
+    peak_rss_bytes: int | None
+    last_uss_bytes: int | None = None
+    last_shared_bytes: int | None = None
+    exit_code: int | None = None
+    signal: int | None = None
+    is_followed: bool = True
+    """False: seen from outside only (python -I, another language …)."""
+
+
+class Ending(Noun, frozen=True):
+    """How the program ended."""
+
+    exit_code: int | None
+    signal: int | None
+    says: str
+
+
+class Cost(Noun, frozen=True):
+    """What watching cost, as far as it measures itself during the run: taking and writing rows,
+    and the supervisor. Counting steps (below 1 µs each) is in bench/cost.py only."""
+
+    agent_seconds: float
+    agent_share: float
+    """Of the program's own wall time, all processes' agents together."""
+    supervisor_cpu_seconds: float
+    recording_bytes: int
+    longest_pause_seconds: float = 0.0
+    """The longest the program was made to wait at once: a closer look at its heap."""
+
+
+class Report(Noun, frozen=True):
+    schema: int
+    run: str
+    command: tuple[str, ...]
+    verdict: Outcome
+    because: str
+    steps: int
+    steps_from: str
+    step_seconds: float | None
+    seconds: float
+    verdicts: tuple[Verdict, ...]
+    findings: tuple[Finding, ...]
+    unexplained: dict[str, float]
+    """Growth per step that no finding accounts for, by `metric process`."""
+    blind_spots: tuple[Gap, ...]
+    forecast: Forecast | None
+    peak: Peak | None
+    notes: tuple[str, ...]
+    """Full sentences about what was seen beside the verdict: saves, steps up, swapping."""
+    processes: tuple[ProcessSummary, ...]
+    ending: Ending
+    machine: Machine
+    cost: Cost
+    started_wall_ns: int = 0
+    leakscope: str = ""
+    harmless: tuple[Harmless, ...] = ()
+    """What looks like a leak in this run and is none: rules LS001 to LS099."""
