@@ -224,7 +224,11 @@ class Looks:
 
     def _inquire(self) -> Inquiry:
         if self._inquiry is None:
-            # Only now: a program that does not grow never loads it.
+            # Only now: a program that does not grow never loads it. And all that a look needs:
+            # imported by one of them, it would be found by the next as modules that pile up.
+            import heapq  # noqa: F401 - Counter.most_common() imports it when it is first called
+
+            import leakscope.observe.sources  # noqa: F401
             from leakscope.observe.inquiry import Inquiry
 
             self._inquiry = Inquiry(self._process, self._now)
