@@ -1,0 +1,107 @@
+"""A ledger in, rows out: sums, estimates, and what variables gave back, put at the lines they are
+from."""
+
+from __future__ import annotations
+
+import linecache
+from collections.abc import Iterable
+
+from leakscope.model import LineRow
+from leakscope.observe.line_calls import Watched
+from leakscope.observe.line_ledger import Ledger
+from leakscope.observe.line_tally import Tally
+
+
+class _Side:
+    """The memory of the host or of the devices."""
+
+    def __init__(self, ledger: Ledger, watched: Watched, tallies: Iterable[Tally]) -> None:
+        self._ledger = ledger
+        self._watched = watched
+        self._tallies = tuple(tallies)
+        self._levels = tuple(tally for tally in self._tallies if tally.name != "resident")
+        self._changes: dict[int, float] = {}
+        for slot in watched.line_of:
+            self._changes[slot] = sum(
+                tally.total(slot, self._turns(slot))[0] for tally in self._levels
+            )
+        self._given_back = self._give_back()
+
+    def _turns(self, slot: int) -> int:
+        return self._ledger.counts[slot] + self._ledger.resumptions[slot]
+
+    def _give_back(self) -> dict[int, float]:
+        given_back: dict[int, float] = {}
+        for name, slot in self._watched.variables.items():
+            returns = self._watched.returns
+            n_bytes = sum(tally.total(slot, returns)[0] for tally in self._levels)
+            for line, share in self._shares(self._watched.stored_at[name]).items():
+                given_back[line] = given_back.get(line, 0.0) - n_bytes * share
+        return given_back
+
+    def _shares(self, slots: tuple[int, ...]) -> dict[int, float]:
+        """Which of the lines that store a variable its bytes came from: those that took some."""
+        taken = {slot: max(self._changes.get(slot, 0.0), 0.0) for slot in slots}
+        whole = sum(taken.values())
+        if whole <= 0:
+            return {slot: 1 / len(slots) for slot in slots}
+        return {slot: n_bytes / whole for slot, n_bytes in taken.items()}
+
+    def given_back(self, slot: int) -> int:
+        return round(self._given_back.get(slot, 0.0))
+
+    def kept(self, slot: int) -> int | None:
+        """None where no execution was measured: that is not the same as none kept."""
+        is_seen = any(tally.has_seen(slot) for tally in self._levels if not tally.is_paced) or (
+            all(tally.has_seen(slot) for tally in self._levels)
+        )
+        if not self._levels or (self._turns(slot) and not is_seen):
+            return None
+        return round(self._changes[slot] - self._given_back.get(slot, 0.0))
+
+    def with_calls(self, slot: int) -> int | None:
+        kept = self.kept(slot)
+        if kept is None:
+            return None
+        turns = self._turns(slot)
+        return kept + round(sum(tally.total_inside(slot, turns) for tally in self._levels))
+
+    def peak(self, slot: int) -> int | None:
+        return max((tally.peaks[slot] for tally in self._tallies), default=None)
+
+    def is_estimate(self, slot: int) -> bool:
+        turns = self._turns(slot)
+        return any(tally.total(slot, turns)[1] for tally in self._levels) or bool(
+            turns and not all(tally.has_seen(slot) for tally in self._levels)
+        )
+
+
+def rows_of(ledger: Ledger, watched: Watched) -> tuple[LineRow, ...]:
+    """One for each statement, in the order of the source."""
+    host = _Side(ledger, watched, (one for one in ledger.tallies if one.name != "device"))
+    device = _Side(ledger, watched, (one for one in ledger.tallies if one.name == "device"))
+    return tuple(
+        LineRow(
+            line=line,
+            source=_source(watched, slot),
+            calls=ledger.counts[slot],
+            kept_bytes=host.kept(slot),
+            with_calls_bytes=host.with_calls(slot),
+            peak_bytes=host.peak(slot),
+            given_back_bytes=host.given_back(slot),
+            device_kept_bytes=device.kept(slot),
+            device_peak_bytes=device.peak(slot),
+            is_estimate=host.is_estimate(slot) or device.is_estimate(slot),
+        )
+        for slot, line in sorted(watched.line_of.items(), key=lambda pair: pair[1])
+        if ledger.counts[slot] or line > watched.code.co_firstlineno
+    )
+
+
+def _source(watched: Watched, slot: int) -> str:
+    """The statement on one line, with its indentation."""
+    first = watched.line_of[slot]
+    last = watched.end_of[slot]
+    file = watched.code.co_filename
+    rest = (linecache.getline(file, line).strip() for line in range(first + 1, last + 1))
+    return " ".join((linecache.getline(file, first).rstrip(), *rest))
