@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from random import Random
 from time import perf_counter_ns
 from types import CodeType
@@ -28,6 +28,8 @@ from leakscope.observe.line_tally import DRAWN, NOT, Tally
 _CALLS_READ = 16
 """Calls of watched functions by one line that are all measured; of later ones, those whose number
 is a power of two. A line that makes thousands would otherwise be nothing but readings."""
+_LONGEST_COUNTDOWN = 256
+"""Python has the numbers up to this ready: counting with larger ones would make objects."""
 _SHARE_OF_LINES = 0.06
 """Of the time, for measuring executions that were drawn by lot, of all lines of a function."""
 _SHARE_OF_RETURNS = 0.03
@@ -52,11 +54,11 @@ class Ledger:
         self.failure: str | None = None
         self._adding: Watched | None = None
         self._took_ns: list[float] = []
-        self._due: list[int] = []
+        self.due: list[int] = []
         """By slot: the first execution, by number, that is looked at and perhaps measured."""
         self._seen: list[tuple[int, int]] = []
         """By slot: when it was looked at last, and how many executions there had been."""
-        self._measuring = [0]
+        self.measuring = [0]
         """How many lines are being measured: the next line of such a call ends one."""
         self._owner: list[Watched | None] = []
         """By slot."""
@@ -64,6 +66,9 @@ class Ledger:
         self._random = Random(8).random
         self._measuring_ns = 10_000.0
         """What measuring one line costs, on average."""
+        self._countdowns: dict[int, Iterator[int]] = {}
+        self._granted: list[int] = []
+        """By slot: the executions that its countdown was last set to."""
         self._n_active = 0
         self._inside_ns = 0
         self._since_ns = 0
@@ -104,7 +109,8 @@ class Ledger:
         self.counts.append(0)
         self.resumptions.append(0)
         self._took_ns.append(0.0)
-        self._due.append(0)
+        self.due.append(0)
+        self._granted.append(0)
         self._seen.append((0, 0))
         self._owner.append(self._adding)
         return len(self.counts) - 1
@@ -119,10 +125,44 @@ class Ledger:
         except Exception as error:  # noqa: BLE001 - the watched program must not notice
             self._fail(error)
 
+    # ── countdowns: lines that are counted without an event ──
+
+    def countdown(self, slot: int) -> Iterator[int]:
+        """What the line's events come at the end of; at its end from the start."""
+        one = self._countdowns.get(slot)
+        if one is None:
+            one = self._countdowns[slot] = iter(range(_LONGEST_COUNTDOWN))
+            one.__setstate__(_LONGEST_COUNTDOWN)  # type: ignore[attr-defined]
+        return one
+
+    def counted_down(self, slot: int) -> None:
+        """The event of a line whose countdown is at its end."""
+        try:
+            granted = self._granted
+            self.counts[slot] += granted[slot]
+            granted[slot] = 0
+            self.line(slot)
+            wait = self.due[slot] - self.counts[slot] - 1
+            if wait > 0 and not self.measuring[0]:
+                granted[slot] = wait = min(wait, _LONGEST_COUNTDOWN)
+                self._countdowns[slot].__setstate__(_LONGEST_COUNTDOWN - wait)  # type: ignore[attr-defined]
+        except Exception as error:  # noqa: BLE001 - the watched program must not notice
+            self._fail(error)
+
+    def settle(self, watched: Watched) -> None:
+        """Count what the countdowns have counted, and set all of them to their end: the next line
+        of the function is an event."""
+        for slot in watched.line_of:
+            one = self._countdowns.get(slot)
+            if one is not None and self._granted[slot]:
+                self.counts[slot] += self._granted[slot] - one.__length_hint__()  # type: ignore[attr-defined]
+                self._granted[slot] = 0
+                one.__setstate__(_LONGEST_COUNTDOWN)  # type: ignore[attr-defined]
+
     def _make_line(self) -> Callable[[int], None]:
         """The event of every line: a closure, for it must cost little."""
         counts, due, measuring, turn, fail = (
-            self.counts, self._due, self._measuring, self._turn, self._fail,
+            self.counts, self.due, self.measuring, self._turn, self._fail,
         )  # fmt: skip
 
         def line(slot: int) -> None:
@@ -238,7 +278,7 @@ class Ledger:
                 inside[name] = inside.get(name, 0) + change + freed.get(name, 0)
         for call in calls[index:]:
             if call.at_line is not None:
-                self._measuring[0] -= 1
+                self.measuring[0] -= 1
         self._ended(len(calls) - index, perf_counter_ns())
         del calls[index:]
 
@@ -262,13 +302,15 @@ class Ledger:
             if call.slot == slot:
                 return  # the statement goes on in its first line
             self._end_line(call, now_ns)
-        if n < self._due[slot]:
+        if n < self.due[slot]:
             return
         plan = self._plan(slot, self._clock(now_ns))
         self._set_due(slot, n, self._clock(now_ns))
         if plan:
             call.slot = slot
-            self._measuring[0] += 1
+            self.measuring[0] += 1
+            if self._countdowns and call.watched is not None:
+                self.settle(call.watched)
             call.at_line = Readings(plan)
             call.at_line.begin()
             call.at_line.note_times(now_ns)
@@ -280,7 +322,7 @@ class Ledger:
         for tally in self.tallies:
             is_wanted = is_wanted or tally.is_long[slot] or tally.wants_first(slot)
         if is_wanted:
-            self._due[slot] = 0
+            self.due[slot] = 0
             return
         seen_ns, before = self._seen[slot]
         # Numbers of our own: those of the caller would outlive this line's first reading.
@@ -289,7 +331,7 @@ class Ledger:
         watched = self._owner[slot]
         n_lines = len(watched.line_of) if watched is not None else 1
         wanted_ns = self._measuring_ns / _SHARE_OF_LINES * n_lines
-        self._due[slot] = n + max(1, round(wanted_ns / each_ns * (0.5 + self._random())))
+        self.due[slot] = n + max(1, round(wanted_ns / each_ns * (0.5 + self._random())))
 
     def _plan(self, slot: int, now_ns: int) -> list[tuple[Tally, int]]:
         # Not a comprehension: on 3.11 its variables would be cells, which are small objects too.
@@ -304,7 +346,7 @@ class Ledger:
         readings, slot = call.at_line, call.slot
         assert readings is not None
         readings.end()
-        self._measuring[0] -= 1
+        self.measuring[0] -= 1
         inside, calls_each = call.inside or {}, call.n_inside / (call.n_inside_read or 1)
         n_calls = call.n_inside_read
         call.at_line = call.inside = None
@@ -319,7 +361,7 @@ class Ledger:
         for tally in self.tallies:
             tally.judge_length(slot, usual_ns, self._measuring_ns * (1 + n_calls))
             if tally.is_long[slot]:
-                self._due[slot] = 0
+                self.due[slot] = 0
         took_ns = perf_counter_ns() - now_ns + readings.after[-1]
         # Bounded, for the process may have had to wait meanwhile.
         self._measuring_ns += (min(took_ns, 4 * self._measuring_ns) - self._measuring_ns) / 8

@@ -6,6 +6,9 @@ place of a debugger's or of coverage's. Marks are part of the one function, so n
 
 The marks of a code object: `enter` at its start, `line` where a statement begins, `leave` before it
 returns or yields, `resume` after a yield, `unwind` when an exception leaves it.
+
+Before each line stands a countdown, an iterator of its own that the mark refills. While it lasts,
+the line costs one step of it, some 10 ns; only then is the mark called, from the end of the code.
 """
 
 from __future__ import annotations
@@ -32,6 +35,9 @@ class Marks(NamedTuple):
 
     enter: Callable[[int], object]
     line: Callable[[int], object]
+    """Called when the countdown of a line is at its end."""
+    countdown: Callable[[int], Iterator[object]]
+    """Gives the countdown of a line, once, when the code is made."""
     leave: Callable[[int], object]
     suspend: Callable[[int], object]
     resume: Callable[[int], object]
@@ -39,7 +45,7 @@ class Marks(NamedTuple):
 
 
 class _Instruction:
-    __slots__ = ("argument", "caches", "operation", "position", "target")
+    __slots__ = ("argument", "caches", "is_exact", "operation", "position", "target")
 
     def __init__(self, operation: int, argument: int, position: Any, caches: bytes = b"") -> None:
         self.operation = operation
@@ -47,6 +53,8 @@ class _Instruction:
         self.position = position
         self.caches = caches
         self.target: _Instruction | None = None
+        self.is_exact = False
+        """The jump goes to the very instruction; others go to the marks before it."""
 
     @property
     def line(self) -> int | None:
@@ -90,6 +98,8 @@ class _Marking:
         self._original, self._at = _decode(code)
         # What stands where an original instruction stood: its marks, then itself.
         self._group: dict[int, list[_Instruction]] = {}
+        self._aside: list[tuple[list[_Instruction], _Instruction]] = []
+        """Calls of marks at the end of the code, each with the instruction it stands for."""
 
     def marked(self) -> CodeType:
         first = next(i for i, one in enumerate(self._original) if one.operation == _OP["RESUME"])
@@ -104,7 +114,7 @@ class _Marking:
                 if slot is not None and (slot != last_slot or is_put_off):
                     is_put_off = one.operation in _NOT_BEFORE
                     if not is_put_off:
-                        group += self._call(self._marks.line, slot, one)
+                        group += self._line(slot, one, one)
                         has_own_mark.add(id(one))
                     last_slot = slot
                 group += self._before(index, one, first)
@@ -138,7 +148,7 @@ class _Marking:
         send = _Instruction(_OP["SEND"], 0, one.position)
         send.target = before.target
         skip = _Instruction(_OP["JUMP_FORWARD"], 0, one.position)
-        skip.target = one
+        skip.target, skip.is_exact = one, True
         return [*suspend, skip, send]
 
     def _return_to_loops(self, out: list[_Instruction], has_own_mark: set[int]) -> None:
@@ -155,9 +165,25 @@ class _Marking:
             group = self._group[id(one)]
             at = out.index(group[0])
             # Instead of a mark of its own: the jump does nothing that could be counted.
-            marked = [*self._call(self._marks.line, slot, target), one]
+            marked = [*self._line(slot, target, one), one]
             out[at : at + len(group)] = marked
             group[:] = marked
+
+    def _line(self, slot: int, at: _Instruction, stands_for: _Instruction) -> list[_Instruction]:
+        """The countdown, in place; the mark, aside."""
+        count = _Instruction(_OP["FOR_ITER"], 0, at.position)
+        done = _Instruction(_OP["POP_TOP"], 0, at.position)
+        back = _Instruction(_OP["JUMP_BACKWARD"], 0, at.position)
+        after = _Instruction(_OP["NOP"], 0, at.position)
+        mark = [*self._call(self._marks.line, slot, at), back]
+        count.target, count.is_exact = mark[0], True
+        back.target, back.is_exact = after, True
+        self._aside.append((mark, stands_for))
+        load = _Instruction(
+            _OP["LOAD_CONST"], self._const(self._marks.countdown(slot)), at.position
+        )
+        pop = _Instruction(_OP["POP_TOP"], 0, at.position)
+        return [load, count, pop, done, after]
 
     def _call(self, mark: Callable[[int], object], number: int, at: _Instruction) -> list[Any]:
         def make(name: str, argument: int = 0) -> _Instruction:
@@ -175,7 +201,7 @@ class _Marking:
         ]
 
     def _const(self, value: object) -> int:
-        key = id(value) if callable(value) else -1 - hash(value)
+        key = -1 - value if isinstance(value, int) else id(value)
         if key not in self._const_at:
             self._const_at[key] = len(self._consts)
             self._consts.append(value)
@@ -184,7 +210,10 @@ class _Marking:
     def _assemble(
         self, out: list[_Instruction], unwinding: list[_Instruction], first: int
     ) -> CodeType:
-        everything = [*out, *unwinding]
+        # A mark may have been replaced meanwhile; what stood aside for it goes too.
+        there = {id(one) for one in out}
+        self._aside = [pair for pair in self._aside if id(pair[0][-1].target) in there]
+        everything = [*out, *unwinding, *(one for mark, _ in self._aside for one in mark)]
         starts = self._settle(everything)
 
         def start_of(index: int) -> int:
@@ -203,9 +232,12 @@ class _Marking:
             )
             for one in _handlers(self._code.co_exceptiontable)
         ]
+        handlers += self._handlers_aside(starts)
         entered = starts[id(self._original[first])] + 1
-        end, cleanup = starts[id(unwinding[0])], starts[id(unwinding[0])]
-        handlers = list(_with_the_rest(handlers, entered, end, cleanup))
+        cleanup = starts[id(unwinding[0])]
+        after = cleanup + sum(one.width for one in unwinding)
+        end = sum(one.width for one in everything)
+        handlers = list(_with_the_rest(handlers, entered, cleanup, after, end))
         return self._code.replace(
             co_code=b"".join(_encode(one, starts) for one in everything),
             co_consts=tuple(self._consts),
@@ -213,6 +245,22 @@ class _Marking:
             co_linetable=_line_table(everything, self._code.co_firstlineno),
             co_exceptiontable=_exception_table(handlers),
         )
+
+    def _handlers_aside(self, starts: dict[int, int]) -> list[_Handler]:
+        """What is raised in a mark (Ctrl-C) is handled as if it were raised at the line."""
+        at = {id(one): index for index, one in enumerate(self._original)}
+        unit_of = {index: unit for unit, index in reversed(self._at.items())}
+        table = list(_handlers(self._code.co_exceptiontable))
+        found = []
+        for mark, stands_for in self._aside:
+            unit = unit_of[at[id(stands_for)]]
+            start = starts[id(mark[0])]
+            end = start + sum(one.width for one in mark)
+            for one in table:
+                if one.start <= unit < one.end:
+                    target = starts[id(self._original[self._at[one.target]])]
+                    found.append(_Handler(start, end, target, one.depth, one.has_lasti))
+        return found
 
     def _settle(self, everything: list[_Instruction]) -> dict[int, int]:
         """Where each instruction starts, once no jump needs a longer argument any more."""
@@ -226,10 +274,8 @@ class _Marking:
             for one in everything:
                 if one.target is None:
                     continue
-                group = self._group[id(one.target)]
-                # The jump over a SEND goes to the very instruction, all others to its marks.
-                is_exact = one.operation == _OP["JUMP_FORWARD"] and id(one) not in self._group
-                target = starts[id(one.target if is_exact else group[0])]
+                first = one.target if one.is_exact else self._group[id(one.target)][0]
+                target = starts[id(first)]
                 away = abs(target - (starts[id(one)] + one.width))
                 if away != one.argument:
                     was = one.width
@@ -300,13 +346,15 @@ def _handlers(table: bytes) -> Iterator[_Handler]:
 
 
 def _with_the_rest(
-    handlers: list[_Handler], start: int, end: int, cleanup: int
+    handlers: list[_Handler], start: int, cleanup: int, after: int, end: int
 ) -> Iterator[_Handler]:
-    """The handlers, and `cleanup` for whatever they do not cover."""
-    for one in sorted(handlers):
+    """The handlers, and the cleanup for whatever they do not cover, but for itself."""
+    itself = _Handler(cleanup, after, cleanup, 0, False)
+    for one in sorted([*handlers, itself]):
         if start < one.start:
             yield _Handler(start, one.start, cleanup, 0, True)
-        yield one
+        if one is not itself:
+            yield one
         start = max(start, one.end)
     if start < end:
         yield _Handler(start, end, cleanup, 0, True)

@@ -80,19 +80,26 @@ class Monitoring:
         monitoring.set_events(tool, event.PY_UNWIND)
 
     def _make_line(self) -> Any:
-        slots, parts = self._slots, self._parts
-        line_of, disable = self._ledger.line, self._monitoring.DISABLE
+        slots, parts, disable = self._slots, self._parts, self._monitoring.DISABLE
+        # The ledger's own event, once more: a call less is a third of what a line costs.
+        ledger = self._ledger
+        counts, due, measuring, event = ledger.counts, ledger.due, ledger.measuring, ledger.line
 
         def line(code: CodeType, number: int) -> object:
-            slot = slots[id(code)].get(number)
-            if slot is None:
+            try:
+                slot = slots[id(code)][number]
+            except KeyError:
                 return disable
-            if parts and slot in parts:
+            if slot in parts:
                 part = parts[slot]
                 part[1] += 1
                 if part[1] % part[0] != 1:
                     return None
-            line_of(slot)
+            n = counts[slot] + 1
+            if n < due[slot] and not measuring[0]:
+                counts[slot] = n
+            else:
+                event(slot)
             return None
 
         return line

@@ -53,7 +53,8 @@ class Lines:
             ledger = self._ledger
             marks = Marks(
                 ledger.enter,
-                ledger.line,
+                ledger.counted_down,
+                ledger.countdown,
                 ledger.leave,
                 ledger.suspend,
                 ledger.resume,
@@ -80,6 +81,8 @@ class Lines:
     def figures(self, function: FunctionType) -> LineFigures:
         """What its lines took so far."""
         watched = self._find(function)
+        if watched is not None:
+            self._ledger.settle(watched)
         code = function.__code__
         gaps = [*self._ledger.gaps, *self._gaps.values()]
         if self._ledger.failure is not None:
