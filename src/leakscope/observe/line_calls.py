@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from time import perf_counter_ns
 from types import CodeType
 
+from leakscope.observe.line_accounts import Account, Opened
 from leakscope.observe.line_tally import Tally
 
 
@@ -71,6 +72,8 @@ class Watched:
         """The slots of the lines that give the variable a value."""
         self.calls = 0
         self.returns = 0
+        self.accounts: dict[str, Account] = {}
+        """By gauge."""
         self.next_return_ns = 0
         """Before that moment no return is measured."""
 
@@ -79,7 +82,7 @@ class Call:
     """One activation: from entry or resumption to the next return, yield or exception."""
 
     __slots__ = (
-        "at_entry", "at_line", "inside", "n_inside", "n_inside_read",
+        "account", "at_entry", "at_line", "inside", "n_inside", "n_inside_read",
         "slot", "watched",
     )  # fmt: skip
 
@@ -88,6 +91,8 @@ class Call:
         self.slot = slot
         self.at_line: Readings | None = None
         self.at_entry: Readings | None = None
+        self.account: Opened | None = None
+        """What was in use when it began, if it was called from outside."""
         self.inside: dict[str, int] | None = None
         """By gauge, what watched functions took that the line called."""
         self.n_inside = self.n_inside_read = 0

@@ -20,6 +20,7 @@ from time import perf_counter_ns
 from types import CodeType
 
 from leakscope.model import Gap
+from leakscope.observe.line_accounts import accounts_for, close_accounts, open_accounts
 from leakscope.observe.line_calls import Call, Readings, Watched
 from leakscope.observe.line_gauges import Gauge
 from leakscope.observe.line_returns import give_back_each, gives_back, is_held_elsewhere
@@ -82,6 +83,7 @@ class Ledger:
         watched = Watched(code, len(self.watched))
         lines = sorted({line for *_, line in code.co_lines() if line is not None})
         self._adding = watched
+        watched.accounts = accounts_for(self.tallies)
         for tally in self.tallies:
             tally.lend(len(lines))
         for line in lines:
@@ -187,8 +189,8 @@ class Ledger:
             is_due = self._clock(now_ns) >= watched.next_return_ns
             is_measured = call.at_line is not None or call.at_entry is not None
             if call.watched is watched and not ((is_due and watched.variables) or is_measured):
+                self._ended(call, 1, now_ns)
                 calls.pop()
-                self._ended(1, now_ns)
                 return
             index = self._innermost(number)
             if not index:
@@ -238,6 +240,9 @@ class Ledger:
         calls.append(call)
         if not self._n_active:
             self._since_ns = perf_counter_ns()
+            call.account = open_accounts(watched.accounts, self.tallies, self._inside_ns)
+        elif watched.accounts and any(one.watched is watched for one in calls[:-1]):
+            watched.accounts = {}  # it calls itself: its lines are inside its lines
         self._n_active += 1
         if caller.at_line is not None:
             caller.n_inside += 1
@@ -279,10 +284,12 @@ class Ledger:
         for call in calls[index:]:
             if call.at_line is not None:
                 self.measuring[0] -= 1
-        self._ended(len(calls) - index, perf_counter_ns())
+        self._ended(calls[index], len(calls) - index, perf_counter_ns())
         del calls[index:]
 
-    def _ended(self, n_calls: int, now_ns: int) -> None:
+    def _ended(self, call: Call, n_calls: int, now_ns: int) -> None:
+        if call.account is not None:
+            close_accounts(call.account)
         self._n_active -= n_calls
         if not self._n_active:
             self._inside_ns += now_ns - self._since_ns
@@ -394,6 +401,8 @@ class Ledger:
             readings.end()
             for tally, why, change, _ in readings.changes():
                 given_back[tally.name] += change
+                if tally.name in watched.accounts:
+                    watched.accounts[tally.name].given_back += change
                 if why != NOT:
                     tally.add(watched.variables[name], why, change)
             readings.begin()

@@ -105,6 +105,11 @@ class Tally:
             each = self.bytes[FIRST][slot] / max(first, 1)
         return known + each * left, left > drawn
 
+    def estimated(self, slot: int, turns: int) -> float:
+        """The part of the total that nobody measured."""
+        n_bytes, is_estimate = self.total(slot, turns)
+        return n_bytes - self.bytes[FIRST][slot] - self.bytes[LONG][slot] if is_estimate else 0.0
+
     def total_inside(self, slot: int, turns: int) -> float:
         measured = sum(column[slot] for column in self.counts)
         return self.inside[slot] / measured * turns if measured else 0.0
