@@ -1,4 +1,4 @@
-"""Whole calls, measured beside their lines: where lines are estimated, they have to come to that."""
+"""Whole calls, measured beside their lines: what is estimated has to come to that."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from random import Random
 from time import perf_counter_ns
 from types import CodeType
@@ -22,6 +22,7 @@ from types import CodeType
 from leakscope.model import Gap
 from leakscope.observe.line_accounts import accounts_for, close_accounts, open_accounts
 from leakscope.observe.line_calls import Call, Readings, Watched
+from leakscope.observe.line_countdowns import Countdowns
 from leakscope.observe.line_gauges import Gauge
 from leakscope.observe.line_returns import give_back_each, gives_back, is_held_elsewhere
 from leakscope.observe.line_tally import DRAWN, NOT, Tally
@@ -29,8 +30,6 @@ from leakscope.observe.line_tally import DRAWN, NOT, Tally
 _CALLS_READ = 16
 """Calls of watched functions by one line that are all measured; of later ones, those whose number
 is a power of two. A line that makes thousands would otherwise be nothing but readings."""
-_LONGEST_COUNTDOWN = 256
-"""Python has the numbers up to this ready: counting with larger ones would make objects."""
 _SHARE_OF_LINES = 0.06
 """Of the time, for measuring executions that were drawn by lot, of all lines of a function."""
 _SHARE_OF_RETURNS = 0.03
@@ -67,9 +66,7 @@ class Ledger:
         self._random = Random(8).random
         self._measuring_ns = 10_000.0
         """What measuring one line costs, on average."""
-        self._countdowns: dict[int, Iterator[int]] = {}
-        self._granted: list[int] = []
-        """By slot: the executions that its countdown was last set to."""
+        self.countdowns = Countdowns()
         self._n_active = 0
         self._inside_ns = 0
         self._since_ns = 0
@@ -112,7 +109,6 @@ class Ledger:
         self.resumptions.append(0)
         self._took_ns.append(0.0)
         self.due.append(0)
-        self._granted.append(0)
         self._seen.append((0, 0))
         self._owner.append(self._adding)
         return len(self.counts) - 1
@@ -127,39 +123,21 @@ class Ledger:
         except Exception as error:  # noqa: BLE001 - the watched program must not notice
             self._fail(error)
 
-    # ── countdowns: lines that are counted without an event ──
-
-    def countdown(self, slot: int) -> Iterator[int]:
-        """What the line's events come at the end of; at its end from the start."""
-        one = self._countdowns.get(slot)
-        if one is None:
-            one = self._countdowns[slot] = iter(range(_LONGEST_COUNTDOWN))
-            one.__setstate__(_LONGEST_COUNTDOWN)  # type: ignore[attr-defined]
-        return one
-
     def counted_down(self, slot: int) -> None:
         """The event of a line whose countdown is at its end."""
         try:
-            granted = self._granted
-            self.counts[slot] += granted[slot]
-            granted[slot] = 0
+            self.counts[slot] += self.countdowns.take(slot)
             self.line(slot)
             wait = self.due[slot] - self.counts[slot] - 1
             if wait > 0 and not self.measuring[0]:
-                granted[slot] = wait = min(wait, _LONGEST_COUNTDOWN)
-                self._countdowns[slot].__setstate__(_LONGEST_COUNTDOWN - wait)  # type: ignore[attr-defined]
+                self.countdowns.set(slot, wait)
         except Exception as error:  # noqa: BLE001 - the watched program must not notice
             self._fail(error)
 
     def settle(self, watched: Watched) -> None:
-        """Count what the countdowns have counted, and set all of them to their end: the next line
-        of the function is an event."""
+        """Count what the countdowns have counted; the function's next line is an event."""
         for slot in watched.line_of:
-            one = self._countdowns.get(slot)
-            if one is not None and self._granted[slot]:
-                self.counts[slot] += self._granted[slot] - one.__length_hint__()  # type: ignore[attr-defined]
-                self._granted[slot] = 0
-                one.__setstate__(_LONGEST_COUNTDOWN)  # type: ignore[attr-defined]
+            self.counts[slot] += self.countdowns.take(slot)
 
     def _make_line(self) -> Callable[[int], None]:
         """The event of every line: a closure, for it must cost little."""
@@ -316,7 +294,7 @@ class Ledger:
         if plan:
             call.slot = slot
             self.measuring[0] += 1
-            if self._countdowns and call.watched is not None:
+            if call.watched is not None:
                 self.settle(call.watched)
             call.at_line = Readings(plan)
             call.at_line.begin()

@@ -54,7 +54,7 @@ class Lines:
             marks = Marks(
                 ledger.enter,
                 ledger.counted_down,
-                ledger.countdown,
+                ledger.countdowns.of,
                 ledger.leave,
                 ledger.suspend,
                 ledger.resume,
