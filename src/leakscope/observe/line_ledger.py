@@ -30,6 +30,8 @@ from leakscope.observe.line_tally import DRAWN, NOT, Tally
 _CALLS_READ = 16
 """Calls of watched functions by one line that are all measured; of later ones, those whose number
 is a power of two. A line that makes thousands would otherwise be nothing but readings."""
+_SMALLEST_GIVEN_BACK = 64
+"""Bytes; a number or two of the ledger's own come and go between these readings."""
 _SHARE_OF_LINES = 0.06
 """Of the time, for measuring executions that were drawn by lot, of all lines of a function."""
 _SHARE_OF_RETURNS = 0.03
@@ -377,7 +379,8 @@ class Ledger:
         readings.begin()
         for name in dropped:
             readings.end()
-            for tally, why, change, _ in readings.changes():
+            for tally, why, seen, _ in readings.changes():
+                change = seen if abs(seen) >= _SMALLEST_GIVEN_BACK else 0
                 given_back[tally.name] += change
                 if tally.name in watched.accounts:
                     watched.accounts[tally.name].given_back += change

@@ -12,6 +12,9 @@ from leakscope.observe.line_calls import Watched
 from leakscope.observe.line_ledger import Ledger
 from leakscope.observe.line_tally import Tally
 
+_WORTH_A_CORRECTION = 0.02
+"""Of what was estimated: below that, lines that keep nothing would be given a little of it."""
+
 
 class _Side:
     """The memory of the host or of the devices."""
@@ -41,10 +44,10 @@ class _Side:
             turns = self._turns(slot)
             said += tally.total(slot, turns)[0] + tally.total_inside(slot, turns)
             guessed[slot] = abs(tally.estimated(slot, turns))
-        whole = sum(guessed.values())
-        if whole:
+        whole, missed = sum(guessed.values()), account.n_bytes - said
+        if abs(missed) > _WORTH_A_CORRECTION * whole > 0:
             for slot, part in guessed.items():
-                self._changes[slot] += (account.n_bytes - said) * part / whole
+                self._changes[slot] += missed * part / whole
 
     def _turns(self, slot: int) -> int:
         return self._ledger.counts[slot] + self._ledger.resumptions[slot]
