@@ -76,3 +76,10 @@ class Owner:
     @staticmethod
     def stands_alone() -> None:
         KEPT.append(bytes(800_000))
+
+
+def fills_and_drops(n: int) -> int:
+    out = []
+    for index in range(n):
+        out.append({"index": index, "data": bytes(3_000)})
+    return len(out)

@@ -111,6 +111,19 @@ def test_a_loop_in_one_call() -> None:
     assert row(figures, "for _ in").calls == 20_001
 
 
+def test_what_a_list_gives_back_is_what_other_lines_put_into_it() -> None:
+    def run() -> None:
+        for _ in range(100):
+            programs.fills_and_drops(50)
+
+    figures = watched(programs.fills_and_drops, run)
+    fills = row(figures, "out.append")
+    whole = 100 * 50 * 3_000
+    assert fills.given_back_bytes == pytest.approx(whole, rel=0.2)
+    for one in figures.rows:
+        assert one.kept_bytes == pytest.approx(0, abs=0.05 * whole), one.source
+
+
 def test_the_innermost_line_has_the_bytes() -> None:
     lines = Lines()
     for function in (programs.handles, programs.calls_handles):

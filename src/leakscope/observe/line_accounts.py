@@ -8,18 +8,36 @@ _ACCOUNT_NS = 1_000_000
 """For measuring whole calls, before it counts against 2 % of the time."""
 
 
-class Account:
-    """What whole calls took that came from outside: the lines have to come to the same."""
+_CALLS_FOR_AN_ESTIMATE = 8
+"""Of those that come from outside; with fewer, all of them must have been measured."""
 
-    __slots__ = ("given_back", "is_kept", "n_bytes", "spent_ns")
+
+class Account:
+    """What whole calls took that came from outside, before their variables gave back."""
+
+    __slots__ = ("_n_bytes", "_n_calls", "_n_measured", "_spent_ns")
 
     def __init__(self) -> None:
-        self.is_kept = True
-        """Every such call was measured. One that comes and goes too fast for that is not."""
-        self.n_bytes = 0
-        self.given_back = 0
-        """By the variables, in the returns that were measured."""
-        self.spent_ns = 0
+        self._n_bytes = self._n_calls = self._n_measured = self._spent_ns = 0
+
+    def wants(self, cost_ns: int, inside_ns: int) -> bool:
+        """Whether the call that begins is to be measured."""
+        self._n_calls += 1
+        is_wanted = self._spent_ns <= _ACCOUNT_NS + inside_ns // 50
+        if is_wanted:
+            self._spent_ns += 2 * cost_ns
+        return is_wanted
+
+    def add(self, n_bytes: int) -> None:
+        self._n_bytes += n_bytes
+        self._n_measured += 1
+
+    def total(self) -> float | None:
+        """Of all calls; None where too few were measured."""
+        is_all = self._n_measured == self._n_calls
+        if not self._n_measured or not (is_all or self._n_measured >= _CALLS_FOR_AN_ESTIMATE):
+            return None
+        return self._n_bytes / self._n_measured * self._n_calls
 
 
 Opened = list[tuple[Tally, Account, int]]
@@ -35,13 +53,11 @@ def open_accounts(accounts: dict[str, Account], tallies: list[Tally], inside_ns:
     opened = []
     for tally in tallies:
         account = accounts.get(tally.name)
-        if account is not None and account.is_kept:
-            account.spent_ns += 2 * tally.cost_ns
-            account.is_kept = account.spent_ns <= _ACCOUNT_NS + inside_ns // 50
+        if account is not None and account.wants(tally.cost_ns, inside_ns):
             opened.append((tally, account, tally.read()[0]))
     return opened
 
 
-def close_accounts(opened: Opened) -> None:
+def close_accounts(opened: Opened, given_back: dict[str, int]) -> None:
     for tally, account, before in opened:
-        account.n_bytes += tally.read()[0] - before
+        account.add(tally.read()[0] - before - given_back.get(tally.name, 0))

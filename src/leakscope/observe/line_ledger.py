@@ -264,12 +264,14 @@ class Ledger:
         for call in calls[index:]:
             if call.at_line is not None:
                 self.measuring[0] -= 1
-        self._ended(calls[index], len(calls) - index, perf_counter_ns())
+        self._ended(calls[index], len(calls) - index, perf_counter_ns(), given_back)
         del calls[index:]
 
-    def _ended(self, call: Call, n_calls: int, now_ns: int) -> None:
+    def _ended(
+        self, call: Call, n_calls: int, now_ns: int, given_back: dict[str, int] | None = None
+    ) -> None:
         if call.account is not None:
-            close_accounts(call.account)
+            close_accounts(call.account, given_back or {})
         self._n_active -= n_calls
         if not self._n_active:
             self._inside_ns += now_ns - self._since_ns
@@ -382,8 +384,6 @@ class Ledger:
             for tally, why, seen, _ in readings.changes():
                 change = seen if abs(seen) >= _SMALLEST_GIVEN_BACK else 0
                 given_back[tally.name] += change
-                if tally.name in watched.accounts:
-                    watched.accounts[tally.name].given_back += change
                 if why != NOT:
                     tally.add(watched.variables[name], why, change)
             readings.begin()

@@ -7,7 +7,6 @@ import linecache
 from collections.abc import Iterable
 
 from leakscope.model import LineRow
-from leakscope.observe.line_accounts import Account
 from leakscope.observe.line_calls import Watched
 from leakscope.observe.line_ledger import Ledger
 from leakscope.observe.line_tally import Tally
@@ -31,43 +30,49 @@ class _Side:
             )
         for tally in self._levels:
             account = watched.accounts.get(tally.name)
-            if account is not None and account.is_kept:
-                self._bring_to_account(tally, account)
+            whole = account.total() if account is not None else None
+            if whole is not None:
+                self._bring_to_account(tally, whole)
         self._given_back = self._give_back()
 
-    def _bring_to_account(self, tally: Tally, account: Account) -> None:
+    def _bring_to_account(self, tally: Tally, whole: float) -> None:
         """Whole calls were measured too. What the estimates miss of that, or have too much, is
         theirs: a list that grows now and then is rarely drawn, or drawn as if it always grew."""
-        said = float(account.given_back)
+        said = 0.0
         guessed: dict[int, float] = {}
         for slot in self._watched.line_of:
             turns = self._turns(slot)
             said += tally.total(slot, turns)[0] + tally.total_inside(slot, turns)
             guessed[slot] = abs(tally.estimated(slot, turns))
-        whole, missed = sum(guessed.values()), account.n_bytes - said
-        if abs(missed) > _WORTH_A_CORRECTION * whole > 0:
+        uncertain, missed = sum(guessed.values()), whole - said
+        if abs(missed) > _WORTH_A_CORRECTION * uncertain > 0:
             for slot, part in guessed.items():
-                self._changes[slot] += missed * part / whole
+                self._changes[slot] += missed * part / uncertain
 
     def _turns(self, slot: int) -> int:
         return self._ledger.counts[slot] + self._ledger.resumptions[slot]
 
     def _give_back(self) -> dict[int, float]:
+        """By line, what variables gave back: at the lines that store them as far as those took so
+        much; a list is filled elsewhere, so the rest at whatever lines took. What is left then was
+        taken outside the function."""
         given_back: dict[int, float] = {}
-        for name, slot in self._watched.variables.items():
+        for name, variable in self._watched.variables.items():
             returns = self._watched.returns
-            n_bytes = sum(tally.total(slot, returns)[0] for tally in self._levels)
-            for line, share in self._shares(self._watched.stored_at[name]).items():
-                given_back[line] = given_back.get(line, 0.0) - n_bytes * share
+            rest = -sum(tally.total(variable, returns)[0] for tally in self._levels)
+            stored_at = self._watched.stored_at[name]
+            for slots in (stored_at, tuple(self._changes)):
+                taken = {
+                    slot: max(self._changes[slot] - given_back.get(slot, 0.0), 0.0)
+                    for slot in slots
+                }
+                whole = sum(taken.values())
+                share = min(rest / whole, 1.0) if whole > 0 and rest > 0 else 0.0
+                for slot, n_bytes in taken.items():
+                    given_back[slot] = given_back.get(slot, 0.0) + n_bytes * share
+                rest -= whole * share
+            given_back[stored_at[0]] = given_back.get(stored_at[0], 0.0) + rest
         return given_back
-
-    def _shares(self, slots: tuple[int, ...]) -> dict[int, float]:
-        """Which of the lines that store a variable its bytes came from: those that took some."""
-        taken = {slot: max(self._changes.get(slot, 0.0), 0.0) for slot in slots}
-        whole = sum(taken.values())
-        if whole <= 0:
-            return {slot: 1 / len(slots) for slot in slots}
-        return {slot: n_bytes / whole for slot, n_bytes in taken.items()}
 
     def given_back(self, slot: int) -> int:
         return round(self._given_back.get(slot, 0.0))
