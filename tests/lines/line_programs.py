@@ -81,5 +81,6 @@ class Owner:
 def fills_and_drops(n: int) -> int:
     out = []
     for index in range(n):
-        out.append({"index": index, "data": bytes(3_000)})
+        item = {"index": index, "data": bytes(3_000)}
+        out.append(item)
     return len(out)

@@ -117,7 +117,7 @@ def test_what_a_list_gives_back_is_what_other_lines_put_into_it() -> None:
             programs.fills_and_drops(50)
 
     figures = watched(programs.fills_and_drops, run)
-    fills = row(figures, "out.append")
+    fills = row(figures, "item = ")
     whole = 100 * 50 * 3_000
     assert fills.given_back_bytes == pytest.approx(whole, rel=0.2)
     for one in figures.rows:
