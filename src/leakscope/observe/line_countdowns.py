@@ -17,12 +17,11 @@ class Countdowns:
 
     def of(self, slot: int) -> Any:
         """The line's own; at its end from the start, so that the first execution is an event."""
-        one = self._iterators.get(slot)
-        if one is None:
-            one = self._iterators[slot] = iter(range(_LONGEST))
-            one.__setstate__(_LONGEST)
+        if slot not in self._iterators:
+            self._iterators[slot] = iter(range(_LONGEST))
+            self._iterators[slot].__setstate__(_LONGEST)
             self._granted[slot] = 0
-        return one
+        return self._iterators[slot]
 
     def set(self, slot: int, wait: int) -> None:
         """Let so many executions go by."""
