@@ -175,6 +175,14 @@ def test_what_the_program_wrote_is_escaped() -> None:
     assert "\x1b" not in html + to_text([figures], Style())
 
 
+def test_no_line_is_blamed_for_what_another_gives_back() -> None:
+    took = LineRow(3, "backward()", 9, kept_bytes=90_000, with_calls_bytes=90_000, peak_bytes=0)
+    gave = LineRow(4, "zero_grad()", 9, kept_bytes=-80_000, with_calls_bytes=-80_000, peak_bytes=0)
+    shown = to_text([LineFigures("f", "f.py", 1, 9, (took, gave))], Style())
+    assert "most by" not in shown
+    assert "78.1 KiB of what lines took, other lines gave back" in " ".join(shown.split())
+
+
 def test_a_narrow_terminal_and_what_was_not_measured() -> None:
     row = LineRow(3, "x = 1" * 40, calls=2, kept_bytes=None, with_calls_bytes=None, peak_bytes=None)
     shown = to_text([LineFigures("f", "f.py", 1, 2, (row,))], Style(width=60))

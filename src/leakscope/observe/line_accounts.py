@@ -5,7 +5,7 @@ from __future__ import annotations
 from leakscope.observe.line_tally import Tally
 
 _ACCOUNT_NS = 1_000_000
-"""For measuring whole calls, before it counts against 2 % of the time."""
+"""For measuring whole calls, before it counts against 1 % of the time."""
 
 
 _CALLS_FOR_AN_ESTIMATE = 8
@@ -23,7 +23,7 @@ class Account:
     def wants(self, cost_ns: int, inside_ns: int) -> bool:
         """Whether the call that begins is to be measured."""
         self._n_calls += 1
-        is_wanted = self._spent_ns <= _ACCOUNT_NS + inside_ns // 50
+        is_wanted = self._spent_ns <= _ACCOUNT_NS + inside_ns // 100
         if is_wanted:
             self._spent_ns += 2 * cost_ns
         return is_wanted

@@ -32,9 +32,9 @@ _CALLS_READ = 16
 is a power of two. A line that makes thousands would otherwise be nothing but readings."""
 _SMALLEST_GIVEN_BACK = 64
 """Bytes; a number or two of the ledger's own come and go between these readings."""
-_SHARE_OF_LINES = 0.06
+_SHARE_OF_LINES = 0.045
 """Of the time, for measuring executions that were drawn by lot, of all lines of a function."""
-_SHARE_OF_RETURNS = 0.03
+_SHARE_OF_RETURNS = 0.02
 """The same for its returns."""
 
 

@@ -12,13 +12,13 @@ _ALWAYS_MEASURED = 3
 FIRST, LONG, DRAWN, NOT = range(4)
 """Why an execution is measured: among the first, long beside the reading, drawn by lot; or not."""
 
-_SHARE = 0.02
+_SHARE = 0.015
 """Of the time, for the drawn readings of a gauge that is dear by itself."""
 _CREDIT_NS = 500_000
 _CREDIT_READINGS = 5
 """For the first executions of a function's lines, so that a short one gets its table: time, and for
 each line the readings of two of them. From the first alone nothing is known about the others."""
-_LONG_ENOUGH = 20
+_LONG_ENOUGH = 25
 """A line that takes so many times what measuring it takes is measured every time."""
 
 

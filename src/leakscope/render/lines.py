@@ -23,6 +23,8 @@ _HEADS = {
 }
 _SMALLEST_TOLD_BYTES = 1024
 """A line that keeps less in all is not named as the one that keeps most."""
+_MUCH = 0.2
+"""Of what lines took, given back by others: beyond it no line is named as the one that keeps most."""
 
 _CSS = (
     "border-collapse:collapse;font-family:monospace;font-size:90%",
@@ -96,6 +98,9 @@ def _summary(figures: LineFigures) -> str:
     if not kept:
         return f"{called}; no line was measured"
     told = f"{called}, {text.signed_size(sum(kept))} kept"
+    if _is_mixed(figures):
+        back = text.size(-sum(one for one in kept if one < 0))
+        told += f": {back} of what lines took, other lines gave back"
     heaviest = _heaviest(figures)
     if heaviest is not None and heaviest.kept_bytes is not None:
         each = text.signed_size(heaviest.kept_bytes / max(heaviest.calls, 1))
@@ -106,8 +111,18 @@ def _summary(figures: LineFigures) -> str:
 
 
 def _heaviest(figures: LineFigures) -> LineRow | None:
+    """The line that keeps most; None if that cannot be told from the sums."""
+    if _is_mixed(figures):
+        return None
     rows = [row for row in figures.rows if (row.kept_bytes or 0) >= _SMALLEST_TOLD_BYTES]
     return max(rows, key=lambda row: row.kept_bytes or 0, default=None)
+
+
+def _is_mixed(figures: LineFigures) -> bool:
+    """Lines give back much of what others took (`zero_grad`, what `backward` did): whose bytes are
+    left cannot be told from the sums."""
+    kept = [row.kept_bytes or 0 for row in figures.rows]
+    return -sum(one for one in kept if one < 0) > _MUCH * sum(one for one in kept if one > 0)
 
 
 def _columns(figures: LineFigures) -> list[str]:
