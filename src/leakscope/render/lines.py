@@ -24,7 +24,7 @@ _HEADS = {
 _SMALLEST_TOLD_BYTES = 1024
 """A line that keeps less in all is not named as the one that keeps most."""
 _MUCH = 0.2
-"""Of what lines took, given back by others: beyond it no line is named as the one that keeps most."""
+"""Of what lines took, given back by others: beyond it no line is named as keeping most."""
 
 _CSS = (
     "border-collapse:collapse;font-family:monospace;font-size:90%",
