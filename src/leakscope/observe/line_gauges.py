@@ -151,21 +151,32 @@ def _open_resident() -> Reader:
     return level
 
 
-def _open_device() -> Reader:
-    """Bytes that torch has allocated on all CUDA devices. Never initialises CUDA."""
-    torch = sys.modules.get("torch")
-    cuda: Any = getattr(torch, "cuda", None)
+def why_no_device() -> str | None:
+    """Why nothing can be said about device memory at this moment; None if something can."""
+    cuda: Any = getattr(sys.modules.get("torch"), "cuda", None)
     if cuda is None or not hasattr(cuda, "is_initialized"):
         others = [name for name in ("tensorflow", "jax") if name in sys.modules]
         if others:
-            raise _NotHereError(f"the device memory of {' and '.join(others)} is not read")
-        raise _NotHereError("nothing that uses a device is loaded")
+            return f"the device memory of {' and '.join(others)} is not read"
+        return "nothing that uses a device is loaded"
     if not cuda.is_initialized():
-        raise _NotHereError("torch has not initialised CUDA in this process")
-    statistics = torch._C._cuda_memoryStats  # type: ignore[union-attr]
-    devices = range(cuda.device_count())
+        return "torch has not initialised CUDA in this process"
+    return None
+
+
+def _open_device() -> Reader:
+    """Bytes that torch has allocated on all CUDA devices. Never initialises CUDA: until the program
+    does, there are none."""
+    statistics: Any = None
+    devices = range(0)
 
     def level() -> tuple[int, int]:
+        nonlocal statistics, devices
+        if statistics is None:
+            if why_no_device() is not None:
+                return 0, 0
+            torch = sys.modules["torch"]
+            statistics, devices = torch._C._cuda_memoryStats, range(torch.cuda.device_count())
         now = highest = 0
         for device in devices:
             allocated = statistics(device)["allocated_bytes"]["all"]

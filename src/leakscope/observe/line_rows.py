@@ -103,10 +103,12 @@ class _Side:
         )
 
 
-def rows_of(ledger: Ledger, watched: Watched) -> tuple[LineRow, ...]:
+def rows_of(ledger: Ledger, watched: Watched, has_device: bool) -> tuple[LineRow, ...]:
     """One for each statement, in the order of the source."""
     host = _Side(ledger, watched, (one for one in ledger.tallies if one.name != "device"))
-    device = _Side(ledger, watched, (one for one in ledger.tallies if one.name == "device"))
+    device = _Side(
+        ledger, watched, (one for one in ledger.tallies if has_device and one.name == "device")
+    )
     return tuple(
         LineRow(
             line=line,

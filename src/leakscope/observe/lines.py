@@ -9,7 +9,7 @@ from types import CodeType, FunctionType
 
 from leakscope.model import Gap, LineFigures
 from leakscope.observe.line_calls import Watched
-from leakscope.observe.line_gauges import open_gauges
+from leakscope.observe.line_gauges import open_gauges, why_no_device
 from leakscope.observe.line_ledger import Ledger
 from leakscope.observe.line_rows import rows_of
 from leakscope.observe.line_statements import statements_of
@@ -85,6 +85,9 @@ class Lines:
             self._ledger.settle(watched)
         code = function.__code__
         gaps = [*self._ledger.gaps, *self._gaps.values()]
+        no_device = why_no_device()
+        if no_device is not None:
+            gaps.append(Gap(what="device memory", why=no_device))
         if self._ledger.failure is not None:
             gaps.append(Gap(what="some lines", why=self._ledger.failure))
         if threading.active_count() > 1:
@@ -95,7 +98,7 @@ class Lines:
             file=code.co_filename,
             first_line=code.co_firstlineno,
             calls=watched.calls if watched is not None else 0,
-            rows=rows_of(self._ledger, watched) if watched is not None else (),
+            rows=rows_of(self._ledger, watched, no_device is None) if watched is not None else (),
             gaps=tuple(gaps),
         )
 
