@@ -1,12 +1,13 @@
 """Every noun that crosses a hop. Imports msgspec and nothing of ours.
 
-The records (left of the wall writes them, right of the wall reads them) and the
-report (what the reading half says) are the same kind of thing: frozen structs
-that the garbage collector does not track, so that the observer stays out of
-what it counts. A value that could not be read is absent, and its reason is in
-`gaps`: never 0, never -1.
+The records (left of the wall writes them, right of the wall reads them), the
+report (what the reading half says) and the picture (what it draws) are the same
+kind of thing: frozen structs that the garbage collector does not track, so that
+the observer stays out of what it counts. A value that could not be read is
+absent, and its reason is in `gaps`: never 0, never -1.
 """
 
+from leakscope.model.pictured import Branch, Curve, Excerpt, Exhibit, Layer, Panel, Picture, Span
 from leakscope.model.recorded import (
     FORMAT_VERSION,
     LOOKS,
@@ -54,9 +55,13 @@ __all__ = [
     "FORMAT_VERSION",
     "LOOKS",
     "REPORT_SCHEMA",
+    "Branch",
     "Census",
     "Cost",
+    "Curve",
     "Ending",
+    "Excerpt",
+    "Exhibit",
     "Finding",
     "Fix",
     "Forecast",
@@ -64,12 +69,15 @@ __all__ = [
     "Gap",
     "Harmless",
     "Holding",
+    "Layer",
     "Link",
     "Machine",
     "Mark",
     "Moment",
     "Outcome",
+    "Panel",
     "Peak",
+    "Picture",
     "ProcessEnd",
     "ProcessStart",
     "ProcessSummary",
@@ -85,6 +93,7 @@ __all__ = [
     "Site",
     "SiteTally",
     "Source",
+    "Span",
     "Tally",
     "TraceLine",
     "Verdict",
