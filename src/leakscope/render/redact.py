@@ -16,10 +16,18 @@ from leakscope.model import Exhibit
 
 _HIDDEN = "…/"
 _HOST = "this machine"
-_FIELDS = ("file",)
 _SHORTEST_HOST = 3
-# A path from the root, or one that begins at home or above: its folders go, its last name stays.
-_ABSOLUTE = re.compile(r"(?<![\w.…/<])(?:~|\.\.?)?/(?:[^/\s'\"`:;,()<>|=]+/)+")
+
+_NAME = r"[^/\s'\"`:;,()<>|=]+"
+_FOLDERS = re.compile(
+    r"(?P<url>\bhttps?://\S+)"
+    # In quotes a path may have blanks.
+    r"|(?P<quote>['\"`])(?:~|\.\.?)?/(?:[^'\"`\n]*/)?(?=[^'\"`/\n]*(?P=quote))"
+    # From the root, from home, or from above.
+    rf"|(?<![\w.…/<])(?:~|\.\.?)?/(?:{_NAME}/)+"
+    # To a file with an ending: `client/train.py`, but not `MiB/step`.
+    rf"|(?<![\w.…/<])(?:{_NAME}/)+(?={_NAME}?\.[A-Za-z]\w{{0,7}}\b)"
+)
 
 
 def redacted(exhibit: Exhibit) -> Exhibit:
@@ -32,16 +40,22 @@ def redacted(exhibit: Exhibit) -> Exhibit:
     def hide(words: str) -> str:
         for folder in known:
             words = folder.sub(_HIDDEN, words)
-        words = _ABSOLUTE.sub(_HIDDEN, words)
+        words = _FOLDERS.sub(_hidden, words)
         return words.replace(host, _HOST) if len(host) >= _SHORTEST_HOST else words
 
     return msgspec.convert(_each(plain, hide), Exhibit)
 
 
+def _hidden(found: re.Match[str]) -> str:
+    return found["url"] or (found["quote"] or "") + _HIDDEN
+
+
 def _paths(value: Any) -> list[str]:
-    """What stands in fields that hold the path of a file."""
+    """What stands in fields that hold the path of a file, and the words of commands."""
     if isinstance(value, dict):
-        own = [value[name] for name in _FIELDS if isinstance(value.get(name), str)]
+        own = [value["file"]] if isinstance(value.get("file"), str) else []
+        words = value.get("command")
+        own += words if isinstance(words, list | tuple) else []
         return own + [path for item in value.values() for path in _paths(item)]
     if isinstance(value, list | tuple):
         return [path for item in value for path in _paths(item)]
