@@ -52,7 +52,7 @@ bench: $(READY)
 	$(BIN)/python bench/cost.py --markdown docs/cost.md
 	$(BIN)/python bench/pauses.py --markdown docs/pauses.md
 	$(BIN)/python bench/fixes.py --markdown docs/fixing.md
-	$(BIN)/python bench/html.py --markdown docs/html-report.md
+	$(BIN)/python bench/html_report.py --markdown docs/html-report.md
 
 # The pictures of the documentation, from a real run.
 pictures: $(READY) browser

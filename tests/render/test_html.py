@@ -152,7 +152,9 @@ def test_hostile_strings_are_inert_in_a_browser(tmp_path: pathlib.Path) -> None:
 @given(any_report.reports)
 def test_any_report_becomes_a_page_of_known_elements(report: Report) -> None:
     outline = _Outline(render(report, "html", None, None, Exhibit(report, Picture())))
-    assert len(outline.bodies["script"]) == 2
+    assert outline.elements.count("script") == 2
+    assert outline.bodies["script"][-1].startswith("/*! https://github.com/leeoniya/uPlot")
+    assert "runs" in json.loads(outline.bodies["script"][0])
     assert not any(name.startswith("on") for name in outline.attributes)
     assert {"img", "iframe", "link", "form"}.isdisjoint(outline.elements)
 
