@@ -82,10 +82,16 @@ class Browser:
             for node in one["nodes"]
         ]
 
-    def picture(self, path: Path, *, width: int, height: int, scale: float = 1) -> None:
-        """What the window shows, as a PNG."""
-        size = {"width": width, "height": height, "deviceScaleFactor": scale, "mobile": False}
+    def resize(self, width: int, height: int) -> None:
+        size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
         self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+
+    def show(self, section: str) -> None:
+        """Scroll so that this part of the page is below the bar at the top."""
+        self.ask("document.getElementById(arguments[0]).scrollIntoView()", section)
+
+    def picture(self, path: Path) -> None:
+        """What the window shows, as a PNG."""
         self.driver.save_screenshot(str(path))
 
     def _log(self, name: str) -> list[dict[str, Any]]:

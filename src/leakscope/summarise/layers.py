@@ -94,7 +94,8 @@ def _with_constant(layers: list[tuple[str, str, Floats]]) -> Iterable[Layer]:
 
 
 def _at(rows: Pairs, metric: str, steps: Floats) -> Floats | None:
-    return held_at(*rows[metric], steps) if metric in rows else None
+    """Counters have rows of their own; between two of them a straight line."""
+    return np.interp(steps, *rows[metric]) if metric in rows else None
 
 
 def _roles(run: RunSeries, process: str, steps: Floats, room: Floats) -> list[tuple[str, Floats]]:

@@ -30,7 +30,7 @@ class Chart {
         legend: { show: false },
         cursor: { y: false, drag: { x: true, y: false, setScale: true }, points: { show: false } },
         scales: { x: { time: false }, y: { range: options.range } },
-        axes: [this.axis("step", count, 34), this.axis("", size, 74)],
+        axes: [this.axis("step", count, 26), this.axis("", size, 74)],
         series: [{}, ...series],
         hooks: {
           drawClear: [(plot) => options.under && options.under(plot)],

@@ -221,7 +221,8 @@ class Memory {
   }
 
   drawSpans() {
-    const entries = Object.entries(SPANS).flatMap(([what, kind]) => {
+    const phases = Object.entries(PHASES).map(([what, name]) => [what, { name: what, colour: name }]);
+    const entries = [...Object.entries(SPANS), ...phases].flatMap(([what, kind]) => {
       const number = this.spans.filter((span) => span.what === what).length;
       if (!number) return [];
       const toggle = () => {
@@ -261,8 +262,9 @@ class Memory {
     }
     for (const span of this.spans) {
       const kind = SPANS[span.what];
+      if (this.hiddenSpans.has(span.what)) continue;
       if (!kind) drawPhase(plot, span, at);
-      else if (!this.hiddenSpans.has(span.what)) {
+      else {
         ctx.strokeStyle = colour(kind.colour);
         ctx.globalAlpha = 0.75;
         ctx.lineWidth = ratio;
