@@ -11,6 +11,7 @@ from leakscope.model.pictured import Branch, Curve, Excerpt, Exhibit, Layer, Pan
 from leakscope.model.recorded import (
     FORMAT_VERSION,
     LOOKS,
+    REMEDY,
     Census,
     Frame,
     Gap,
@@ -54,6 +55,7 @@ from leakscope.model.reported import (
 __all__ = [
     "FORMAT_VERSION",
     "LOOKS",
+    "REMEDY",
     "REPORT_SCHEMA",
     "Branch",
     "Census",
