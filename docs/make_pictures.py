@@ -25,7 +25,7 @@ _WIDTH = 1180
 _SHOTS = (
     ("report.png", "leaky.html", "light", "verdict", 960),
     ("report-dark.png", "leaky.html", "dark", "verdict", 960),
-    ("report-finding.png", "leaky.html", "light", "findings", 560),
+    ("report-finding.png", "leaky.html", "light", "findings", 660),
     ("report-holders.png", "leaky.html", "light", "holders", 400),
     ("report-compare.png", "both.html", "light", "comparison", 640),
 )

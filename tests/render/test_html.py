@@ -23,7 +23,7 @@ import make_report
 from browsing import Browser, needs_browser
 from leakscope.analysis import analyse_with_picture
 from leakscope.cli import main
-from leakscope.model import Exhibit, Outcome, Picture, Report, Site
+from leakscope.model import Exhibit, Fix, Outcome, Picture, Report, Site
 from leakscope.render import render
 from leakscope.render.redact import redacted
 from make import KIB, MIB
@@ -212,6 +212,7 @@ def test_redacted_reports_name_no_folder_and_no_machine(tmp_path: pathlib.Path) 
             msgspec.structs.replace(
                 one,
                 keeper=Site("/mnt/Client B/z.py", 3, "fit", "x = open('/mnt/Client A/y.txt')"),
+                fix=Fix("as below", "--- a/client/x/train.py\n+++ b/client/x/train.py\n-x\n+y\n"),
                 says="open('/mnt/Client A/y.txt') at client/x/train.py:3 on ann-laptop keeps more "
                 "and/or less, +3 MiB/step, see https://example.com/a/b.html",
             )

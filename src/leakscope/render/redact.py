@@ -11,6 +11,7 @@ import re
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from leakscope.model import Exhibit
 
@@ -25,8 +26,9 @@ _FOLDERS = re.compile(
     r"|(?P<quote>['\"`])(?:~|\.\.?)?/(?:[^'\"`\n]*/)?(?=[^'\"`/\n]*(?P=quote))"
     # From the root, from home, or from above.
     rf"|(?<![\w.…/<])(?:~|\.\.?)?/(?:{_NAME}/)+"
-    # To a file with an ending: `client/train.py`, but not `MiB/step`.
-    rf"|(?<![\w.…/<])(?:{_NAME}/)+(?={_NAME}?\.[A-Za-z]\w{{0,7}}\b)"
+    # To a file with an ending: `client/train.py`, but neither `MiB/step` nor `--- a/train.py`.
+    rf"|(?<![\w.…/<])(?![ab]/[^/\s]*$)(?:{_NAME}/)+(?={_NAME}?\.[A-Za-z]\w{{0,7}}\b)",
+    re.MULTILINE,
 )
 
 
@@ -43,7 +45,9 @@ def redacted(exhibit: Exhibit) -> Exhibit:
         words = _FOLDERS.sub(_hidden, words)
         return words.replace(host, _HOST) if len(host) >= _SHORTEST_HOST else words
 
-    return msgspec.convert(_each(plain, hide), Exhibit)
+    hidden = msgspec.convert(_each(plain, hide), Exhibit)
+    command = tuple(word.removeprefix(_HIDDEN) for word in hidden.report.command)
+    return replace(hidden, report=replace(hidden.report, command=command))
 
 
 def _hidden(found: re.Match[str]) -> str:
