@@ -43,7 +43,11 @@ def _leaking(folder: pathlib.Path, steps: int = 300) -> make.Maker:
 
 def _curve(panel: Panel, metric: str) -> list[float]:
     (found,) = (one for one in panel.curves if one.metric == metric)
-    return [value for value in found.values if value is not None]
+    return _read(found.values)
+
+
+def _read(values: tuple[float | None, ...]) -> list[float]:
+    return [value for value in values if value is not None]
 
 
 @given(
@@ -70,9 +74,9 @@ def test_a_value_holds_until_the_next_one_and_is_told_only_where_it_was_read() -
 
 def test_the_layers_add_up_to_resident_memory(tmp_path: pathlib.Path) -> None:
     (panel,) = _picture(_leaking(tmp_path)).panels
-    total = np.sum([layer.values for layer in panel.layers], axis=0)
+    total = np.sum([_read(layer.values) for layer in panel.layers], axis=0)
     assert total.tolist() == pytest.approx(_curve(panel, "process.rss_bytes"))
-    assert min(min(layer.values) for layer in panel.layers) >= 0
+    assert min(min(_read(layer.values)) for layer in panel.layers) >= 0
     sizes = {layer.role: layer.values[-1] for layer in panel.layers}
     assert sizes["parameters"] == 4 * MIB
     assert sizes["optimizer state"] == 8 * MIB
@@ -165,6 +169,21 @@ def test_a_worker_has_a_panel_on_the_steps_of_its_parent(tmp_path: pathlib.Path)
     main, worker = _picture(maker).panels
     assert (main.process, worker.process) == ("main", "worker 0")
     assert (worker.steps[0], worker.steps[-1]) == (1.0, 200.0)
+
+
+def test_layers_end_where_their_rows_end(tmp_path: pathlib.Path) -> None:
+    maker = (
+        make.recording(tmp_path)
+        .steps(200, in_use=make.flat(), rss=make.flat(300 * MIB))
+        .process(2, kind="worker", parent=1, name="worker 0")
+        .steps(100, pid=2, source="fetch", in_use=make.line(9 * KIB), rss=make.flat(200 * MIB))
+        .resident(range(10, 200, 10), make.flat(210 * MIB), pid=2)
+        .ended(201)
+    )
+    _, worker = _picture(maker).panels
+    seen = dict(zip(worker.steps, worker.layers[0].values, strict=True))
+    assert seen[100.0] is not None
+    assert seen[150.0] is None, "seen from outside only: nobody knows what it is made of"
 
 
 def test_nothing_recorded_draws_nothing(tmp_path: pathlib.Path) -> None:

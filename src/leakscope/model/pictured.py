@@ -20,7 +20,8 @@ class Layer(Noun, frozen=True):
     role: str
     """constant, parameters, gradients, optimizer state, python, live, kept, freed or rest: what
     colour it has."""
-    values: tuple[float, ...]
+    values: tuple[float | None, ...]
+    """None at steps before the first row of its process and after the last."""
     seen_from: float | None = None
     """First and last step at which it was counted. Before and after it is drawn on at the rate in
     between; None for what was read at every row."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 import numpy as np
+from msgspec.structs import replace
 
 from leakscope.attribute.suspects import BLOCK_BYTES, Suspect, looked_at
 from leakscope.judge.axis import Floats, ticks_to_ns
@@ -35,6 +36,28 @@ def layers_of(
     suspects: Iterable[tuple[Suspect, Finding]],
 ) -> tuple[Layer, ...]:
     """From the bottom to the top; none if neither live nor resident memory was read."""
+    metric = IN_USE if IN_USE in rows else RSS
+    if metric not in rows:
+        return ()
+    read = rows[metric][0]
+    inside = ((steps >= read[0]) & (steps <= read[-1])).tolist()
+    layers = _stacked(run, process, rows, steps, suspects)
+    return tuple(replace(layer, values=_where(inside, layer.values)) for layer in layers)
+
+
+def _where(inside: list[bool], values: tuple[float | None, ...]) -> tuple[float | None, ...]:
+    return tuple(
+        value if is_inside else None for value, is_inside in zip(values, inside, strict=True)
+    )
+
+
+def _stacked(
+    run: RunSeries,
+    process: str,
+    rows: Pairs,
+    steps: Floats,
+    suspects: Iterable[tuple[Suspect, Finding]],
+) -> tuple[Layer, ...]:
     live, resident = _at(rows, IN_USE, steps), _at(rows, RSS, steps)
     if live is None:
         return () if resident is None else tuple(_with_constant([("resident", "rest", resident)]))
@@ -70,7 +93,7 @@ def layers_of(
     layers: list[tuple[str, str, Floats]] = []
     if resident is not None:
         counted = [live, python, *(layer for _, layer in roles)]
-        counted += [np.array(layer.values) for layer in kept]
+        counted += [np.array(layer.values, dtype=np.float64) for layer in kept]
         counted += [] if freed is None else [freed]
         rest = np.maximum(resident - np.sum(counted, axis=0), 0.0)
         layers.append(("interpreter, libraries and the rest", "rest", rest))

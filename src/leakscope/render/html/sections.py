@@ -176,16 +176,19 @@ def _values(picture: Picture) -> dict[str, Any] | None:
     if not picture.panels or not picture.panels[0].layers:
         return None
     panel = picture.panels[0]
-    last = len(panel.steps) - 1
-    places = sorted({round(last * n / (_VALUES_SHOWN - 1)) for n in range(_VALUES_SHOWN)})
+    read = [place for place, value in enumerate(panel.layers[0].values) if value is not None]
+    if not read:
+        return None
+    even = (n / (_VALUES_SHOWN - 1) for n in range(_VALUES_SHOWN))
+    places = sorted({read[round((len(read) - 1) * share)] for share in even})
     return {
         "process": panel.process,
         "heads": [layer.name for layer in panel.layers],
         "rows": [
             (
                 text.count(round(panel.steps[place], 1)),
-                [text.size(layer.values[place]) for layer in panel.layers],
-                text.size(sum(layer.values[place] for layer in panel.layers)),
+                [text.size(layer.values[place] or 0.0) for layer in panel.layers],
+                text.size(sum(layer.values[place] or 0.0 for layer in panel.layers)),
             )
             for place in places
         ],

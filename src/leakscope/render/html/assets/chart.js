@@ -56,6 +56,7 @@ class Chart {
       stroke: colour("soft"),
       font: FONT,
       size: room,
+      space: label ? 84 : 34,
       grid: { stroke: colour("line"), width: 1 },
       ticks: { show: false },
       values: (plot, splits) => splits.map((split) => (split === null ? "" : words(split))),

@@ -79,7 +79,7 @@ class Memory {
     const sums = [];
     let below = steps.map(() => 0);
     for (const layer of shown) {
-      below = below.map((value, at) => value + layer.values[at]);
+      below = below.map((value, at) => (layer.values[at] === null ? null : value + layer.values[at]));
       sums.push(below);
     }
     // The highest sum first: each lower one is painted over it.
@@ -101,6 +101,7 @@ class Memory {
   }
 
   rowsAt(shown, at) {
+    if (this.panel.layers[0].values[at] === null) return [];
     const rows = shown.slice().reverse().map((layer) => ({
       name: layer.name + (isGuessed(layer, this.panel.steps[at]) ? " (drawn on)" : ""),
       value: size(layer.values[at]),
@@ -148,7 +149,7 @@ class Memory {
     const entries = this.panel.layers.slice().reverse().map((layer) =>
       legendEntry({
         name: layer.name,
-        value: size(layer.values[last]) + (isGuessed(layer, this.panel.steps[last]) ? ", drawn on" : ""),
+        value: size(nearest(layer.values, last)) + (isGuessed(layer, this.panel.steps[last]) ? ", drawn on" : ""),
         colour: colour(layer.colour),
         isOn: this.isDrawn(layer),
         toggle: () => this.toggle(layer),
