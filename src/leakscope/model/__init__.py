@@ -7,6 +7,7 @@ the observer stays out of what it counts. A value that could not be read is
 absent, and its reason is in `gaps`: never 0, never -1.
 """
 
+from leakscope.model.lines import LineFigures, LineRow
 from leakscope.model.pictured import Branch, Curve, Excerpt, Exhibit, Layer, Panel, Picture, Span
 from leakscope.model.recorded import (
     FORMAT_VERSION,
@@ -72,6 +73,8 @@ __all__ = [
     "Harmless",
     "Holding",
     "Layer",
+    "LineFigures",
+    "LineRow",
     "Link",
     "Machine",
     "Mark",
