@@ -9,7 +9,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test check lint types layers tests matrix bench clean
+.PHONY: demo test check lint types layers tests browser matrix pictures vendored bench clean
 
 demo: $(READY)
 	cd examples && ../$(BIN)/leakscope run train_with_history.py
@@ -28,8 +28,18 @@ types: $(READY)
 layers: $(READY)
 	$(BIN)/lint-imports
 
-tests: $(READY)
+tests: $(READY) browser
 	$(BIN)/python -m pytest -n 2 --dist worksteal -q
+
+# The HTML report is tested in a real browser. Where none can be installed those tests are skipped,
+# and say so.
+browser:
+	@if command -v chromium >/dev/null && command -v chromedriver >/dev/null; then :; \
+	elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+		apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium chromium-driver \
+		|| echo "make: chromium could not be installed; the tests of the HTML report are skipped"; \
+	else echo "make: no chromium and chromedriver, and no root or apt-get to install them;" \
+		"the tests of the HTML report are skipped"; fi
 
 # Every rule on its own program and on the repaired one.
 matrix: $(READY)
@@ -43,6 +53,15 @@ bench: $(READY)
 	$(BIN)/python bench/lines.py --markdown docs/lines-cost.md
 	$(BIN)/python bench/pauses.py --markdown docs/pauses.md
 	$(BIN)/python bench/fixes.py --markdown docs/fixing.md
+	$(BIN)/python bench/html_report.py --markdown docs/html-report.md
+
+# The pictures of the documentation, from a real run.
+pictures: $(READY) browser
+	$(BIN)/python docs/make_pictures.py
+
+# Files of other people that the repository carries: are they what vendor/lock.json says?
+vendored: $(READY)
+	$(BIN)/python vendor/revendor.py
 
 # torch first and pinned: with the CPU build installed nothing else pulls in another one.
 $(READY): pyproject.toml constraints.txt

@@ -15,7 +15,7 @@ from leakscope.fix.findings import Fixed, with_diffs
 from leakscope.judge.forecast import forecast
 from leakscope.judge.overall import judge_run
 from leakscope.judge.series import RunSeries
-from leakscope.model import REPORT_SCHEMA, Finding, Gap, Report
+from leakscope.model import REPORT_SCHEMA, Exhibit, Finding, Gap, Report
 from leakscope.record.reader import Recording, load
 from leakscope.summarise.facts import (
     blind_spots_of,
@@ -27,9 +27,10 @@ from leakscope.summarise.facts import (
 )
 from leakscope.summarise.notes import notes_on
 from leakscope.summarise.peak import peak_of, roles_of
+from leakscope.summarise.picture import picture_of
 from leakscope.summarise.processes import name_processes, summarise_processes, with_name
 
-__all__ = ["Analysis", "analyse", "analyse_with_changes", "load"]
+__all__ = ["Analysis", "analyse", "analyse_with_changes", "analyse_with_picture", "load"]
 
 
 class Analysis(NamedTuple):
@@ -45,6 +46,26 @@ def analyse(recording: Recording) -> Report:
 
 
 def analyse_with_changes(recording: Recording) -> Analysis:
+    return _examine(recording).analysis
+
+
+def analyse_with_picture(recording: Recording) -> Exhibit:
+    """The same report, and what is drawn beside it."""
+    seen = _examine(recording)
+    report = seen.analysis.report
+    return Exhibit(report, picture_of(seen.run, seen.attribution, seen.names, report))
+
+
+class _Examination(NamedTuple):
+    """What a report was made from, for those who want to see more of it."""
+
+    analysis: Analysis
+    run: RunSeries
+    attribution: Attribution
+    names: dict[str, str]
+
+
+def _examine(recording: Recording) -> _Examination:
     run = RunSeries(recording)
     machine = machine_of(recording)
     names = name_processes(recording)
@@ -99,7 +120,7 @@ def analyse_with_changes(recording: Recording) -> Analysis:
         leakscope=recording.run.leakscope,
         harmless=harmless,
     )
-    return Analysis(report, fixed.changes)
+    return _Examination(Analysis(report, fixed.changes), run, attribution, names)
 
 
 def _fixed(

@@ -22,7 +22,8 @@ from leakscope import errors, text
 from leakscope.api import new_directory, write_header
 from leakscope.cli.output import FORMATS, format_of, show, write_report
 from leakscope.inject import environment_for
-from leakscope.model import Outcome, Report
+from leakscope.model import Outcome, Picture, Report
+from leakscope.render import draws
 from leakscope.supervise import Exited, Supervisor
 
 _STEPS_FROM = ("auto", "optimizer", "forward", "dataloader", "time")
@@ -136,8 +137,10 @@ def _tell(directory: str, supervisor: Supervisor, options: argparse.Namespace) -
     Whatever goes wrong here is said and goes no further: the program's exit status is passed on.
     """
     report: Report | None = None
+    picture: Picture | None = None
     try:
-        report = _report(directory, supervisor)
+        has_picture = any(draws(format_of(path)) for path in options.report)
+        report, picture = _report(directory, supervisor, has_picture=has_picture)
         # First: a file that cannot be written must not cost the report.
         show(report, directory, sys.stderr, quiet=options.quiet)
     except errors.LeakscopeError as error:
@@ -147,14 +150,17 @@ def _tell(directory: str, supervisor: Supervisor, options: argparse.Namespace) -
     if report is not None:
         for path in options.report:
             try:
-                write_report(report, path)
+                write_report(report, path, picture=picture, recording=directory)
             except errors.LeakscopeError as error:
                 print(error, file=sys.stderr)
     return report
 
 
-def _report(directory: str, supervisor: Supervisor) -> Report:
-    from leakscope.analysis import analyse  # numpy and scipy only now, when the program is over
+def _report(
+    directory: str, supervisor: Supervisor, *, has_picture: bool
+) -> tuple[Report, Picture | None]:
+    # numpy and scipy only now, when the program is over
+    from leakscope.analysis import analyse, analyse_with_picture
     from leakscope.record.reader import load
 
     if supervisor.lost_records:
@@ -167,7 +173,10 @@ def _report(directory: str, supervisor: Supervisor) -> Report:
     recording = load(directory)
     if supervisor.end is not None:
         recording.add(supervisor.end)
-    return analyse(recording)
+    if not has_picture:
+        return analyse(recording), None
+    exhibit = analyse_with_picture(recording)
+    return exhibit.report, exhibit.picture
 
 
 def _exit_code(exited: Exited, report: Report | None, fail_on: str | None) -> int:

@@ -50,6 +50,8 @@ class RunSeries:
         self._by_clock = recording.run.settings.get("steps_from") == "time"
         self.axis = self._main_axis()
         self.series: BySeries = {}
+        self.rows: dict[tuple[str, str], tuple[Floats, Floats]] = {}
+        """Steps and values of every row, by metric and process, before any is left out."""
         samples: dict[str, list[Sample]] = {}
         for sample in recording.samples:
             samples.setdefault(sample.process, []).append(sample)
@@ -125,7 +127,7 @@ class RunSeries:
         main = {process for process, start in self.recording.starts.items() if start.kind == "main"}
         return [mark for mark in self.recording.marks if mark.what in what and mark.process in main]
 
-    def _axis_of(self, process: str) -> Axis:
+    def axis_of(self, process: str) -> Axis:
         """A process that steps by itself has its own axis; a worker is on its parent's."""
         if self._by_clock:
             return self.axis
@@ -157,7 +159,7 @@ class RunSeries:
         columns = self.recording.columns(process, source)
         if "mono_ns" not in columns:
             return
-        axis = self._axis_of(process)
+        axis = self.axis_of(process)
         moments = _floats(columns["mono_ns"])
         is_own = axis.process == process
         is_stepping = is_own and "step" in columns
@@ -168,7 +170,7 @@ class RunSeries:
                 self._add(metric, process, steps, _floats(columns[name]), collections)
 
     def _add_samples(self, process: str, samples: Sequence[Sample]) -> None:
-        steps = self._axis_of(process).during(_floats([sample.at.mono_ns for sample in samples]))
+        steps = self.axis_of(process).during(_floats([sample.at.mono_ns for sample in samples]))
         for metric, name in _SAMPLES.items():
             values = _floats([sample.values.get(name) for sample in samples])
             self._add(metric, process, steps, values, np.array([]))
@@ -182,6 +184,7 @@ class RunSeries:
         steps, values = steps[rising], values[rising]
         if not len(steps):
             return
+        self.rows[metric, process] = steps, values
         kept = even_out(steps)
         if self.axis.source == "time":
             kept = before_release(values, kept)
@@ -227,6 +230,8 @@ def even_out(steps: Floats) -> NDArray[np.intp]:
         return np.arange(len(steps))
     late = steps[steps >= (steps[0] + steps[-1]) / 2]
     shortest = float(np.median(np.diff(late))) / 2 if len(late) > 2 else 0.0
+    if np.all(np.diff(steps) >= shortest):
+        return np.arange(len(steps))
     kept = [0]
     for index in range(1, len(steps)):
         if steps[index] - steps[kept[-1]] >= shortest:

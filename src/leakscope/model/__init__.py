@@ -1,13 +1,14 @@
 """Every noun that crosses a hop. Imports msgspec and nothing of ours.
 
-The records (left of the wall writes them, right of the wall reads them) and the
-report (what the reading half says) are the same kind of thing: frozen structs
-that the garbage collector does not track, so that the observer stays out of
-what it counts. A value that could not be read is absent, and its reason is in
-`gaps`: never 0, never -1.
+The records (left of the wall writes them, right of the wall reads them), the
+report (what the reading half says) and the picture (what it draws) are the same
+kind of thing: frozen structs that the garbage collector does not track, so that
+the observer stays out of what it counts. A value that could not be read is
+absent, and its reason is in `gaps`: never 0, never -1.
 """
 
 from leakscope.model.lines import LineFigures, LineRow
+from leakscope.model.pictured import Branch, Curve, Excerpt, Exhibit, Layer, Panel, Picture, Span
 from leakscope.model.recorded import (
     FORMAT_VERSION,
     LOOKS,
@@ -57,9 +58,13 @@ __all__ = [
     "LOOKS",
     "REMEDY",
     "REPORT_SCHEMA",
+    "Branch",
     "Census",
     "Cost",
+    "Curve",
     "Ending",
+    "Excerpt",
+    "Exhibit",
     "Finding",
     "Fix",
     "Forecast",
@@ -67,6 +72,7 @@ __all__ = [
     "Gap",
     "Harmless",
     "Holding",
+    "Layer",
     "LineFigures",
     "LineRow",
     "Link",
@@ -74,7 +80,9 @@ __all__ = [
     "Mark",
     "Moment",
     "Outcome",
+    "Panel",
     "Peak",
+    "Picture",
     "ProcessEnd",
     "ProcessStart",
     "ProcessSummary",
@@ -90,6 +98,7 @@ __all__ = [
     "Site",
     "SiteTally",
     "Source",
+    "Span",
     "Tally",
     "TraceLine",
     "Verdict",
