@@ -48,7 +48,8 @@ matrix: $(READY)
 # Figures for docs/cost.md and docs/accuracy.md, measured on this machine.
 bench: $(READY)
 	$(BIN)/pip install --quiet -c constraints.txt -e '.[bench]'
-	$(BIN)/python bench/judge_lab.py --series 400 --seed 6000 --markdown docs/accuracy.md
+	$(BIN)/python bench/judge_lab.py --series 1000 --seed 8000 --markdown docs/accuracy.md
+	$(BIN)/python bench/zoo.py --markdown docs/accuracy-zoo.md
 	$(BIN)/python bench/cost.py --markdown docs/cost.md
 	$(BIN)/python bench/lines.py --markdown docs/lines-cost.md
 	$(BIN)/python bench/pauses.py --markdown docs/pauses.md
