@@ -21,6 +21,8 @@ _ALL = [
     errors.no_such_path("trian.py"),
     errors.no_such_rule("LS999"),
     errors.not_a_recording("somewhere"),
+    errors.no_recording(".leakscope"),
+    errors.not_watched(4711, "there is no such process"),
     errors.corrupt_recording(".leakscope/x", "run.json ends in the middle of a word"),
     errors.recording_too_new(".leakscope/x", 3, 1),
     errors.cannot_write("/root/out", "permission denied"),

@@ -16,10 +16,12 @@ SLUGS = (
     "corrupt-recording",
     "did-not-grow",
     "no-program",
+    "no-recording",
     "no-safe-fix",
     "no-such-path",
     "no-such-rule",
     "not-a-recording",
+    "not-watched",
     "recording-too-new",
     "source-changed",
     "unknown-format",
@@ -75,6 +77,25 @@ def not_a_recording(path: str) -> LeakscopeError:
         why="a recording is a directory that contains run.json, and none is there",
         do="name the directory that `leakscope run` announced, usually .leakscope/<run>",
         slug="not-a-recording",
+    )
+
+
+def no_recording(folder: str) -> LeakscopeError:
+    return LeakscopeError(
+        "there is no recording here",
+        why=f"{_quoted(folder)} holds none",
+        do="name the folder of a recording or the number of a process, or make a recording:\n"
+        "leakscope run train.py",
+        slug="no-recording",
+    )
+
+
+def not_watched(pid: int, detail: str) -> LeakscopeError:
+    return LeakscopeError(
+        f"process {pid} is not watched",
+        why=text.clean(detail),
+        do="start the program under leakscope:\nleakscope run train.py",
+        slug="not-watched",
     )
 
 

@@ -12,7 +12,7 @@ import subprocess
 import time
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from leakscope.model import Gap, Moment, ProcessEnd, ProcessStart, Pulses, Sample
 from leakscope.observe.limits import Cgroup, find_cgroup, read_meminfo
@@ -72,6 +72,24 @@ class Exited(NamedTuple):
     signal: int | None
 
 
+class Streams(NamedTuple):
+    """Descriptors for the program to use; None where it keeps the caller's own."""
+
+    stdin: int | None = None
+    stdout: int | None = None
+    stderr: int | None = None
+
+
+class Beside(Protocol):
+    """Something that has the terminal while the program runs, such as the live view."""
+
+    @property
+    def streams(self) -> Streams: ...
+
+    def attend(self) -> None:
+        """Called again and again while the program runs. Must not raise or wait."""
+
+
 class _Member:
     """A live process of the tree, with its rows that are not written yet."""
 
@@ -89,8 +107,15 @@ class _Member:
 class Supervisor:
     """Runs one command to its end and records what can be seen of it from outside."""
 
-    def __init__(self, directory: str, command: Sequence[str], environment: dict[str, str]) -> None:
+    def __init__(
+        self,
+        directory: str,
+        command: Sequence[str],
+        environment: dict[str, str],
+        beside: Beside | None = None,
+    ) -> None:
         self._command = command
+        self._beside = beside
         self._environment = environment
         self._writer = Writer(os.path.join(directory, SUPERVISOR_FILE))
         self._members: dict[str, _Member] = {}
@@ -117,8 +142,12 @@ class Supervisor:
         # Where the caller ignores SIGCHLD the kernel would throw away the exit status.
         on_child = signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         try:
+            streams = self._beside.streams if self._beside is not None else Streams()
             self._program = subprocess.Popen(
                 self._command,
+                stdin=streams.stdin,
+                stdout=streams.stdout,
+                stderr=streams.stderr,
                 env=self._environment,
                 close_fds=False,  # what the caller hands down is the program's; ours close on exec
                 # Blocked signals are inherited; the program must start with the caller's mask.
@@ -145,6 +174,8 @@ class Supervisor:
             now_s = time.monotonic()
             age_s = now_s - started_s
             self._look_safely(now_s)
+            if self._beside is not None:
+                self._beside.attend()
             fast_s = _FAST_PAUSE * _COST_OF_ONE_S * len(self._members)
             pause_s = min(max(_FASTEST_S, age_s * _SHARE_OF_AGE, fast_s), _SLOWEST_S)
             self._listen(program.pid, pause_s)
@@ -160,9 +191,8 @@ class Supervisor:
             if heard is None:
                 return
             if heard.si_signo == signal.SIGCHLD:
-                if heard.si_pid == pid:
-                    return
-            elif heard.si_code != _FROM_KERNEL:
+                return  # the program has ended, or what runs beside it
+            if heard.si_code != _FROM_KERNEL:
                 with suppress(OSError):  # a program of another user: the sender fails there too
                     os.kill(pid, heard.si_signo)
 

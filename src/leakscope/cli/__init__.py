@@ -9,11 +9,12 @@ import sys
 from collections.abc import Sequence
 
 from leakscope import __version__
-from leakscope.cli import doctor, explain, fix, lint, report, run, verify
+from leakscope.cli import doctor, explain, fix, lint, report, run, top, verify
 from leakscope.errors import LeakscopeError
 
 _COMMANDS = {
     "run": run,
+    "top": top,
     "report": report,
     "fix": fix,
     "verify": verify,

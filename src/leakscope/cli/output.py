@@ -11,7 +11,10 @@ from leakscope.render import render
 from leakscope.render.style import Style
 from leakscope.render.to_terminal import one_line
 
-FORMATS = {".json": "json", ".md": "markdown", ".txt": "terminal"}
+FORMATS = {".json": "json", ".md": "markdown", ".txt": "terminal"} | {
+    ".sarif": "sarif",
+    ".xml": "junit",
+}
 
 
 def format_of(path: str) -> str:

@@ -11,13 +11,13 @@ import os
 import sys
 
 from leakscope.cli.output import FORMATS, format_of, write_report
-from leakscope.render import render
+from leakscope.render import formats, render
 from leakscope.render.style import Style
 
 
 def prepare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("recording", metavar="RUN", help="folder of the recording")
-    parser.add_argument("--format", help="terminal, json or markdown")
+    parser.add_argument("--format", help=", ".join(formats()))
     parser.add_argument("-o", "--output", metavar="FILE", help="write here instead of stdout")
 
 
