@@ -73,13 +73,13 @@ def place(file: str, line: int, column: int | None = None, says: str = "") -> Pa
 
 def _located(file: str) -> Part:
     # Spaces, percent signs and the like would end or change a URI.
-    name = os.fsencode(file.replace(os.sep, "/")) if _is_name(file) else file
-    return {"physicalLocation": {"artifactLocation": {"uri": quote(name, safe="/:@!$&'()*+,;=~")}}}
+    name = quote(_encoded(file.replace(os.sep, "/")), safe="/:@!$&'()*+,;=~")
+    return {"physicalLocation": {"artifactLocation": {"uri": name}}}
 
 
-def _is_name(file: str) -> bool:
+def _encoded(file: str) -> bytes:
+    """The bytes of a file's name, which need not be text."""
     try:
-        os.fsencode(file)
-    except UnicodeEncodeError:
-        return False
-    return True
+        return file.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:  # a surrogate that stands for no byte
+        return file.encode("utf-8", "backslashreplace")
