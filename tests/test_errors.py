@@ -19,6 +19,7 @@ _ALL = [
     errors.no_program(),
     errors.command_not_found("pyhton"),
     errors.no_such_path("trian.py"),
+    errors.no_such_process("4711"),
     errors.no_such_rule("LS999"),
     errors.not_a_recording("somewhere"),
     errors.no_recording(".leakscope"),

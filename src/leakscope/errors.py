@@ -19,6 +19,7 @@ SLUGS = (
     "no-recording",
     "no-safe-fix",
     "no-such-path",
+    "no-such-process",
     "no-such-rule",
     "not-a-recording",
     "not-watched",
@@ -94,7 +95,8 @@ def not_watched(pid: int, detail: str) -> LeakscopeError:
     return LeakscopeError(
         f"process {pid} is not watched",
         why=text.clean(detail),
-        do="start the program under leakscope:\nleakscope run train.py",
+        do="watch it from outside, or start the program under leakscope:\n"
+        f"leakscope attach {pid}\nleakscope run train.py",
         slug="not-watched",
     )
 
@@ -141,6 +143,15 @@ def no_such_path(path: str) -> LeakscopeError:
         why="`leakscope lint` reads files and folders that exist",
         do="check the spelling; paths are taken from the folder you are in",
         slug="no-such-path",
+    )
+
+
+def no_such_process(word: str) -> LeakscopeError:
+    return LeakscopeError(
+        f"there is no process {_quoted(word)} to watch",
+        why="no process of this number runs here, or it is not ours to read",
+        do="look for its number with `pgrep -af python`",
+        slug="no-such-process",
     )
 
 

@@ -122,7 +122,7 @@ class Supervisor:
         self._machine_rows: dict[str, list[int | None]] = {}
         self._cgroup: Cgroup | None = None
         self._next_tree_s = self._next_flush_s = self._next_machine_s = 0.0
-        self._program: subprocess.Popen[bytes] | None = None
+        self._root_pid = 0
         self._program_process = ""
         self.end: ProcessEnd | None = None
         """How the program ended: known here even if a full disk kept it out of the recording."""
@@ -143,7 +143,7 @@ class Supervisor:
         on_child = signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         try:
             streams = self._beside.streams if self._beside is not None else Streams()
-            self._program = subprocess.Popen(
+            program = subprocess.Popen(
                 self._command,
                 stdin=streams.stdin,
                 stdout=streams.stdout,
@@ -154,13 +154,13 @@ class Supervisor:
                 # This process has no other thread, so Python code before the exec is safe.
                 preexec_fn=lambda: _give_back(before, on_child),  # noqa: PLW1509
             )
-            self._cgroup = find_cgroup(self._program.pid)
+            self._cgroup = find_cgroup(program.pid)
             # It may be over before the first look at the tree; it was there all the same.
-            pid = self._program.pid
+            pid = self._root_pid = program.pid
             self._program_process = name_process(pid)
             main = Found(self._program_process, pid, os.getpid())
             self._introduce(main, tuple(map(storable, self._command)))
-            return self._watch(self._program)
+            return self._watch(program)
         finally:
             # Whatever still waits was meant for the program, and must not end the report.
             while signal.sigtimedwait(_HEARD, 0) is not None:
@@ -209,7 +209,6 @@ class Supervisor:
                 self._writer.append(gap)
 
     def _look(self, now_s: float) -> None:
-        assert self._program is not None
         if now_s >= self._next_tree_s:
             began_s = time.thread_time()
             self._find_members()
@@ -219,7 +218,7 @@ class Supervisor:
             rss = member.watched.rss_bytes()
             if rss is None:
                 # The program itself is lost in `_finish`, with its exit status.
-                if member.watched.found.pid != self._program.pid:
+                if member.watched.found.pid != self._root_pid:
                     self._lose_member(process)
             else:
                 member.mono_ns.append(time.monotonic_ns())
@@ -233,8 +232,7 @@ class Supervisor:
             self._next_flush_s = now_s + _FLUSH_S
 
     def _find_members(self) -> None:
-        assert self._program is not None
-        for found in find_tree(self._program.pid):
+        for found in find_tree(self._root_pid):
             member = self._members.get(found.process)
             if member is None:
                 try:
@@ -249,8 +247,7 @@ class Supervisor:
                     self._introduce(found, command)
 
     def _introduce(self, found: Found, command: tuple[str, ...]) -> None:
-        assert self._program is not None
-        kind = "main" if found.pid == self._program.pid else kind_of(command)
+        kind = "main" if found.pid == self._root_pid else kind_of(command)
         self._writer.append(
             ProcessStart(
                 process=found.process,

@@ -60,8 +60,8 @@ def watching(pid: int) -> str:
         directory = environment_of(one, (RUN_DIR,)).get(RUN_DIR)
         if directory and os.path.isfile(os.path.join(directory, RUN_FILE)):
             return directory
-    for one in family:  # `with leakscope.watch()` changes no environment
-        for directory in _made_inside(one):
+    for one in family:  # `with leakscope.watch()` and `leakscope attach` change no environment
+        for directory in _made_of(one):
             return directory
     raise errors.not_watched(pid, "neither it nor a process above or below it writes a recording")
 
@@ -77,15 +77,18 @@ def _ancestors(pid: int) -> Iterator[int]:
             return
 
 
-def _made_inside(pid: int) -> Iterator[str]:
+def _made_of(pid: int) -> Iterator[str]:
+    """Recordings that name the process, in its own folder and in ours."""
     try:
-        folder = os.path.join(os.readlink(f"/proc/{pid}/cwd"), FOLDER)
-        own = file_of(name_process(pid))
+        process = name_process(pid)
+        folders = dict.fromkeys((os.readlink(f"/proc/{pid}/cwd"), os.getcwd()))
     except (OSError, ValueError):
         return
-    for directory, _ in _recordings(folder):
-        if os.path.exists(os.path.join(directory, own)):
-            yield directory
+    for folder in folders:
+        for directory, made in _recordings(os.path.join(folder, FOLDER)):
+            own = os.path.join(directory, file_of(process))
+            if made.settings.get("process") == process or os.path.exists(own):
+                yield directory
 
 
 def _recordings(folder: str) -> Iterator[tuple[str, Run]]:

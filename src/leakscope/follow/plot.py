@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 from leakscope import text
 
@@ -60,14 +61,17 @@ def _curve(
 
 
 def _by_column(values: Sequence[tuple[float, float]], columns: int) -> list[float]:
-    """The highest value that falls into each column; the last one seen where none does."""
+    """The highest value that falls into each column; a straight line over those without any."""
     first, last = values[0][0], values[-1][0]
     span = (last - first) or 1.0
     highest: dict[int, float] = {}
     for at, size in values:
         column = min(int((at - first) / span * columns), columns - 1)
         highest[column] = max(highest.get(column, size), size)
-    drawn: list[float] = []
-    for column in range(columns):
-        drawn.append(highest.get(column, drawn[-1] if drawn else values[0][1]))
-    return drawn
+    known = sorted(highest)
+    drawn = [highest[known[0]]] * (known[0] + 1)
+    for left, right in pairwise(known):
+        rise = (highest[right] - highest[left]) / (right - left)
+        drawn += [highest[left] + rise * (column - left) for column in range(left + 1, right)]
+        drawn.append(highest[right])
+    return drawn + [highest[known[-1]]] * (columns - len(drawn))
