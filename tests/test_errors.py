@@ -21,6 +21,8 @@ _ALL = [
     errors.no_such_path("trian.py"),
     errors.no_such_process("4711"),
     errors.no_such_rule("LS999"),
+    errors.no_lines("len"),
+    errors.lines_not_watched("train"),
     errors.not_a_recording("somewhere"),
     errors.no_recording(".leakscope"),
     errors.not_watched(4711, "there is no such process"),

@@ -7,6 +7,7 @@ what it counts. A value that could not be read is absent, and its reason is in
 `gaps`: never 0, never -1.
 """
 
+from leakscope.model.lines import LineFigures, LineRow
 from leakscope.model.recorded import (
     FORMAT_VERSION,
     LOOKS,
@@ -66,6 +67,8 @@ __all__ = [
     "Gap",
     "Harmless",
     "Holding",
+    "LineFigures",
+    "LineRow",
     "Link",
     "Machine",
     "Mark",
