@@ -92,7 +92,7 @@ def _examine(recording: Recording) -> _Examination:
     gaps: list[Gap] = []
     fixed = _fixed(findings_of(attribution, scene, gaps), attribution, recording, gaps)
     suspects = tuple(one for each in attribution.explained.values() for one in each.suspects)
-    roles = roles_of(run, run.axis.process or "")
+    roles = roles_of(recording, run.axis.process or "")
     harmless = harmless_in(RunCase(run, overall, suspects, roles), gaps)
     verdicts = tuple(with_name(verdict, names) for verdict in overall.verdicts)
     report = Report(

@@ -18,10 +18,13 @@ SLUGS = (
     "lines-not-watched",
     "no-lines",
     "no-program",
+    "no-recording",
     "no-safe-fix",
     "no-such-path",
+    "no-such-process",
     "no-such-rule",
     "not-a-recording",
+    "not-watched",
     "recording-too-new",
     "source-changed",
     "unknown-format",
@@ -80,6 +83,26 @@ def not_a_recording(path: str) -> LeakscopeError:
     )
 
 
+def no_recording(folder: str) -> LeakscopeError:
+    return LeakscopeError(
+        "there is no recording here",
+        why=f"{_quoted(folder)} holds none",
+        do="name the folder of a recording or the number of a process, or make a recording:\n"
+        "leakscope run train.py",
+        slug="no-recording",
+    )
+
+
+def not_watched(pid: int, detail: str) -> LeakscopeError:
+    return LeakscopeError(
+        f"process {pid} is not watched",
+        why=text.clean(detail),
+        do="watch it from outside, or start the program under leakscope:\n"
+        f"leakscope attach {pid}\nleakscope run train.py",
+        slug="not-watched",
+    )
+
+
 def corrupt_recording(path: str, detail: str) -> LeakscopeError:
     return LeakscopeError(
         f"the recording {_quoted(path)} cannot be read",
@@ -122,6 +145,15 @@ def no_such_path(path: str) -> LeakscopeError:
         why="`leakscope lint` reads files and folders that exist",
         do="check the spelling; paths are taken from the folder you are in",
         slug="no-such-path",
+    )
+
+
+def no_such_process(word: str) -> LeakscopeError:
+    return LeakscopeError(
+        f"there is no process {_quoted(word)} to watch",
+        why="no process of this number runs here, or it is not ours to read",
+        do="look for its number with `pgrep -af python`",
+        slug="no-such-process",
     )
 
 

@@ -12,7 +12,7 @@ import subprocess
 import time
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from leakscope.model import Gap, Moment, ProcessEnd, ProcessStart, Pulses, Sample
 from leakscope.observe.limits import Cgroup, find_cgroup, read_meminfo
@@ -72,6 +72,24 @@ class Exited(NamedTuple):
     signal: int | None
 
 
+class Streams(NamedTuple):
+    """Descriptors for the program to use; None where it keeps the caller's own."""
+
+    stdin: int | None = None
+    stdout: int | None = None
+    stderr: int | None = None
+
+
+class Beside(Protocol):
+    """Something that has the terminal while the program runs, such as the live view."""
+
+    @property
+    def streams(self) -> Streams: ...
+
+    def attend(self) -> None:
+        """Called again and again while the program runs. Must not raise or wait."""
+
+
 class _Member:
     """A live process of the tree, with its rows that are not written yet."""
 
@@ -89,15 +107,22 @@ class _Member:
 class Supervisor:
     """Runs one command to its end and records what can be seen of it from outside."""
 
-    def __init__(self, directory: str, command: Sequence[str], environment: dict[str, str]) -> None:
+    def __init__(
+        self,
+        directory: str,
+        command: Sequence[str],
+        environment: dict[str, str],
+        beside: Beside | None = None,
+    ) -> None:
         self._command = command
+        self._beside = beside
         self._environment = environment
         self._writer = Writer(os.path.join(directory, SUPERVISOR_FILE))
         self._members: dict[str, _Member] = {}
         self._machine_rows: dict[str, list[int | None]] = {}
         self._cgroup: Cgroup | None = None
         self._next_tree_s = self._next_flush_s = self._next_machine_s = 0.0
-        self._program: subprocess.Popen[bytes] | None = None
+        self._root_pid = 0
         self._program_process = ""
         self.end: ProcessEnd | None = None
         """How the program ended: known here even if a full disk kept it out of the recording."""
@@ -117,21 +142,25 @@ class Supervisor:
         # Where the caller ignores SIGCHLD the kernel would throw away the exit status.
         on_child = signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         try:
-            self._program = subprocess.Popen(
+            streams = self._beside.streams if self._beside is not None else Streams()
+            program = subprocess.Popen(
                 self._command,
+                stdin=streams.stdin,
+                stdout=streams.stdout,
+                stderr=streams.stderr,
                 env=self._environment,
                 close_fds=False,  # what the caller hands down is the program's; ours close on exec
                 # Blocked signals are inherited; the program must start with the caller's mask.
                 # This process has no other thread, so Python code before the exec is safe.
                 preexec_fn=lambda: _give_back(before, on_child),  # noqa: PLW1509
             )
-            self._cgroup = find_cgroup(self._program.pid)
+            self._cgroup = find_cgroup(program.pid)
             # It may be over before the first look at the tree; it was there all the same.
-            pid = self._program.pid
+            pid = self._root_pid = program.pid
             self._program_process = name_process(pid)
             main = Found(self._program_process, pid, os.getpid())
             self._introduce(main, tuple(map(storable, self._command)))
-            return self._watch(self._program)
+            return self._watch(program)
         finally:
             # Whatever still waits was meant for the program, and must not end the report.
             while signal.sigtimedwait(_HEARD, 0) is not None:
@@ -145,6 +174,8 @@ class Supervisor:
             now_s = time.monotonic()
             age_s = now_s - started_s
             self._look_safely(now_s)
+            if self._beside is not None:
+                self._beside.attend()
             fast_s = _FAST_PAUSE * _COST_OF_ONE_S * len(self._members)
             pause_s = min(max(_FASTEST_S, age_s * _SHARE_OF_AGE, fast_s), _SLOWEST_S)
             self._listen(program.pid, pause_s)
@@ -160,9 +191,8 @@ class Supervisor:
             if heard is None:
                 return
             if heard.si_signo == signal.SIGCHLD:
-                if heard.si_pid == pid:
-                    return
-            elif heard.si_code != _FROM_KERNEL:
+                return  # the program has ended, or what runs beside it
+            if heard.si_code != _FROM_KERNEL:
                 with suppress(OSError):  # a program of another user: the sender fails there too
                     os.kill(pid, heard.si_signo)
 
@@ -179,7 +209,6 @@ class Supervisor:
                 self._writer.append(gap)
 
     def _look(self, now_s: float) -> None:
-        assert self._program is not None
         if now_s >= self._next_tree_s:
             began_s = time.thread_time()
             self._find_members()
@@ -189,7 +218,7 @@ class Supervisor:
             rss = member.watched.rss_bytes()
             if rss is None:
                 # The program itself is lost in `_finish`, with its exit status.
-                if member.watched.found.pid != self._program.pid:
+                if member.watched.found.pid != self._root_pid:
                     self._lose_member(process)
             else:
                 member.mono_ns.append(time.monotonic_ns())
@@ -203,8 +232,7 @@ class Supervisor:
             self._next_flush_s = now_s + _FLUSH_S
 
     def _find_members(self) -> None:
-        assert self._program is not None
-        for found in find_tree(self._program.pid):
+        for found in find_tree(self._root_pid):
             member = self._members.get(found.process)
             if member is None:
                 try:
@@ -219,8 +247,7 @@ class Supervisor:
                     self._introduce(found, command)
 
     def _introduce(self, found: Found, command: tuple[str, ...]) -> None:
-        assert self._program is not None
-        kind = "main" if found.pid == self._program.pid else kind_of(command)
+        kind = "main" if found.pid == self._root_pid else kind_of(command)
         self._writer.append(
             ProcessStart(
                 process=found.process,

@@ -25,3 +25,18 @@ def test_report_reads_as_agreed(case: str, ending: str, pytestconfig: pytest.Con
     to, style = _DOCUMENTS[ending]
     document = render(make_report.CASES[case](), to, style)
     golden.check(pytestconfig, f"render/{case}.{ending}", document)
+
+
+_FOR_MACHINES = {
+    "sarif": "sarif",
+    "github.txt": "github",
+    "gitlab.json": "gitlab",
+    "junit.xml": "junit",
+}
+
+
+@pytest.mark.parametrize("ending", _FOR_MACHINES)
+@pytest.mark.parametrize("case", ["leaking", "growing", "unknown"])
+def test_what_code_hosts_are_told(case: str, ending: str, pytestconfig: pytest.Config) -> None:
+    document = render(make_report.CASES[case](), _FOR_MACHINES[ending])
+    golden.check(pytestconfig, f"render/{case}.{ending}", document)

@@ -9,14 +9,17 @@ import sys
 from collections.abc import Sequence
 
 from leakscope import __version__
-from leakscope.cli import doctor, explain, fix, lint, report, run, verify
+from leakscope.cli import attach, doctor, explain, export, fix, lint, report, run, top, verify
 from leakscope.errors import LeakscopeError
 
 _COMMANDS = {
     "run": run,
+    "attach": attach,
+    "top": top,
     "report": report,
     "fix": fix,
     "verify": verify,
+    "export": export,
     "lint": lint,
     "explain": explain,
     "doctor": doctor,

@@ -11,7 +11,14 @@ from leakscope.render import render
 from leakscope.render.style import Style
 from leakscope.render.to_terminal import one_line
 
-FORMATS = {".html": "html", ".json": "json", ".md": "markdown", ".txt": "terminal"}
+FORMATS = {
+    ".html": "html",
+    ".json": "json",
+    ".md": "markdown",
+    ".sarif": "sarif",
+    ".txt": "terminal",
+    ".xml": "junit",
+}
 
 
 def format_of(path: str) -> str:

@@ -15,14 +15,14 @@ import sys
 from leakscope import errors
 from leakscope.cli.output import FORMATS, format_of, write_report
 from leakscope.model import Exhibit, Picture
-from leakscope.render import draws, render
+from leakscope.render import draws, formats, render
 from leakscope.render.redact import redacted
 from leakscope.render.style import Style
 
 
 def prepare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("recording", metavar="RUN", help="folder of the recording")
-    parser.add_argument("--format", help="terminal, html, json or markdown")
+    parser.add_argument("--format", help=", ".join(formats()))
     parser.add_argument("-o", "--output", metavar="FILE", help="write here instead of stdout")
     parser.add_argument(
         "--compare", metavar="RUN", help="draw this recording on the same axes (html only)"

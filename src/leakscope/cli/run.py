@@ -17,9 +17,12 @@ import sys
 import time
 import traceback
 from collections.abc import Collection, Sequence
+from contextlib import nullcontext
 
 from leakscope import errors, text
 from leakscope.api import new_directory, write_header
+from leakscope.cli.code_host import tell_host
+from leakscope.cli.live import live_view
 from leakscope.cli.output import FORMATS, format_of, show, write_report
 from leakscope.inject import environment_for
 from leakscope.model import Outcome, Picture, Report
@@ -38,6 +41,9 @@ def prepare(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         help=f"also write the report here; format by ending ({', '.join(sorted(FORMATS))})",
+    )
+    parser.add_argument(
+        "--live", action="store_true", help="show the live view while the program runs"
     )
     parser.add_argument("--quiet", action="store_true", help="one line instead of the report")
     parser.add_argument(
@@ -84,15 +90,17 @@ def run(options: argparse.Namespace) -> int:
     directory = new_directory(options.out, command[1:] or command)
     settings = {"steps_from": options.steps_from, "budget": f"{budget:g}"}
     write_header(directory, command, settings)
-    supervisor = Supervisor(
-        directory,
-        command,
-        environment_for(directory, steps_from=options.steps_from, budget=budget),
-    )
-    try:
-        exited = supervisor.run()
-    except OSError as error:
-        raise errors.command_not_found(command[0]) from error
+    with live_view(directory) if options.live else nullcontext() as beside:
+        supervisor = Supervisor(
+            directory,
+            command,
+            environment_for(directory, steps_from=options.steps_from, budget=budget),
+            beside,
+        )
+        try:
+            exited = supervisor.run()
+        except OSError as error:
+            raise errors.command_not_found(command[0]) from error
     report = _tell(directory, supervisor, options)
     return _exit_code(exited, report, options.fail_on)
 
@@ -153,6 +161,7 @@ def _tell(directory: str, supervisor: Supervisor, options: argparse.Namespace) -
                 write_report(report, path, picture=picture, recording=directory)
             except errors.LeakscopeError as error:
                 print(error, file=sys.stderr)
+        tell_host(report, os.getcwd(), os.environ, sys.stderr, is_told=options.quiet)
     return report
 
 

@@ -4,6 +4,7 @@
         run.json                    the header (`Run`)
         supervisor.jsonl            what was seen from outside
         <pid>-<startticks>.jsonl    what each Python process said about itself
+        output.txt                  what it printed while the live view had its terminal
 
 Every file is JSON lines, append-only, one `write` per record. A record is one of
 `model.Record`, told apart by its `type`. What each version changed:
@@ -24,6 +25,7 @@ from leakscope.model import Record, Run
 RUN_FILE = "run.json"
 SUPERVISOR_FILE = "supervisor.jsonl"
 SUFFIX = ".jsonl"
+OUTPUT_FILE = "output.txt"
 
 encode = msgspec.json.Encoder().encode
 decode_record = msgspec.json.Decoder(Record).decode

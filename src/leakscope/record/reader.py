@@ -105,6 +105,10 @@ class Recording:
         """Processes that have rows, in order of first row."""
         return tuple(dict.fromkeys(name for name, _ in self._blocks))
 
+    def blocks(self, process: str, source: str) -> list[Pulses]:
+        """As they were written, for whoever comes back for the new ones only."""
+        return self._blocks.get((process, source), [])
+
     def columns(self, process: str, source: str) -> Columns:
         """All rows of one source, undone from their deltas; columns have equal lengths."""
         key = (process, source)

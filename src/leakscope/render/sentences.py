@@ -184,6 +184,15 @@ def finding_account(report: Report, finding: Finding, *, is_first: bool) -> list
     return parts
 
 
+def annotation(report: Report, finding: Finding) -> str:
+    """A finding in one line, for a place where its rule and its line are already told."""
+    account = finding_account(report, finding, is_first=finding is findings(report)[0])
+    parts = [f"{text.clean(finding.says).strip()} ({', '.join(account[1:])})"]
+    if finding.fix is not None and (advice := text.clean(finding.fix.text).strip()):
+        parts.append(f"fix: {advice}")
+    return "; ".join(parts)
+
+
 def trace(finding: Finding) -> list[TraceLine]:
     """The path from a root to what is kept, clean; from the plain path where there is no other."""
     lines = finding.trace or tuple(

@@ -72,7 +72,7 @@ def tree_of(
             _add(tree, top, suspect.holding, suspect.fingerprint)
         step = suspects[0].holding.counts[-1][0]
         latest = step if latest is None else latest
-        roles = roles_of(run, process)
+        roles = roles_of(run.recording, process)
         if any(roles.values()):
             optimizer = tree.under(top, "optimizer", "what it steps on")
             for role, size in roles.items():
