@@ -17,10 +17,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from leakscope.api import Watch, analyse, load, step, watch
+    from leakscope.api import Watch, analyse, compare, load, step, watch
 
 __version__ = "0.1.0"
-__all__ = ["Watch", "__version__", "analyse", "load", "step", "watch"]
+__all__ = ["Watch", "__version__", "analyse", "compare", "load", "step", "watch"]
 
 
 def __getattr__(name: str) -> Any:

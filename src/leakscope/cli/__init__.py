@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 
 from leakscope import __version__
-from leakscope.cli import doctor, explain, fix, lint, report, run, verify
+from leakscope.cli import bisect, compare, doctor, env, explain, fix, lint, report, run, verify
 from leakscope.errors import LeakscopeError
 
 _COMMANDS = {
@@ -17,11 +17,18 @@ _COMMANDS = {
     "report": report,
     "fix": fix,
     "verify": verify,
+    "compare": compare,
+    "bisect": bisect,
     "lint": lint,
     "explain": explain,
+    "env": env,
     "doctor": doctor,
 }
-_TAKE_A_PROGRAM = {"run": run.TAKE_A_VALUE, "verify": verify.TAKE_A_VALUE}
+_TAKE_A_PROGRAM = {
+    "run": run.TAKE_A_VALUE,
+    "verify": verify.TAKE_A_VALUE,
+    "bisect": bisect.TAKE_A_VALUE,
+}
 
 
 def main(words: Sequence[str] | None = None) -> int:

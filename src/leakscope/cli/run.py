@@ -25,7 +25,7 @@ from leakscope.inject import environment_for
 from leakscope.model import Outcome, Report
 from leakscope.supervise import Exited, Supervisor
 
-_STEPS_FROM = ("auto", "optimizer", "forward", "dataloader", "time")
+STEPS_FROM = ("auto", "optimizer", "forward", "dataloader", "time")
 
 
 def prepare(parser: argparse.ArgumentParser) -> None:
@@ -41,7 +41,7 @@ def prepare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--quiet", action="store_true", help="one line instead of the report")
     parser.add_argument(
         "--steps-from",
-        choices=_STEPS_FROM,
+        choices=STEPS_FROM,
         default="auto",
         help="what counts as a step (default: the strongest source that speaks)",
     )
