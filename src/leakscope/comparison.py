@@ -8,6 +8,7 @@ on that memory, in that direction. A reason is a proposal; `leakscope bisect` ma
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Mapping
 
 from msgspec.structs import replace
@@ -85,11 +86,26 @@ def difference(one: Rate, other: Rate) -> Rate:
 
 
 def _series(a: Report, b: Report) -> Iterator[SeriesPair]:
-    ours = {(v.series.metric, v.series.process): v for v in a.verdicts if v.unit == "bytes"}
-    theirs = {(v.series.metric, v.series.process): v for v in b.verdicts if v.unit == "bytes"}
+    ours, theirs = _by_process(a), _by_process(b)
     for metric, process in dict.fromkeys([*ours, *theirs]):
         one, other = ours.get((metric, process)), theirs.get((metric, process))
         yield SeriesPair(metric, process, _side(one), _side(other), _is_apart(one, other))
+
+
+def _by_process(report: Report) -> dict[tuple[str, str], Verdict]:
+    """`child 4711` is another in every run: such names are numbered in the order of the start."""
+    names: dict[str, str] = {}
+    numbers: dict[str, int] = {}
+    for process in report.processes:
+        stem = re.sub(rf"\s*\(?\b{process.pid}\b\)?", "", process.name)
+        if stem != process.name:
+            numbers[stem] = numbers.get(stem, 0) + 1
+            names[process.name] = f"{stem} {numbers[stem]}"
+    return {
+        (v.series.metric, names.get(v.series.process, v.series.process)): v
+        for v in report.verdicts
+        if v.unit == "bytes"
+    }
 
 
 def _side(verdict: Verdict | None) -> Side | None:
@@ -134,7 +150,7 @@ def _run(report: Report) -> ComparedRun:
 def _symptoms(
     a: Report, b: Report, pairs: tuple[SeriesPair, ...], sides: tuple[ComparedRun, ComparedRun]
 ) -> dict[Symptom, int]:
-    """In what memory they differ, and which of them, 0 or 1, has more."""
+    """In what memory they differ, and which of them, 0 or 1, has more; the most telling first."""
     found: dict[Symptom, int] = {}
     for pair in pairs:
         symptom = {_IN_USE: Symptom.LIVE, _BLOCKS: Symptom.LIVE, _HELD: Symptom.HELD}.get(
@@ -150,11 +166,12 @@ def _symptoms(
     private = [one.workers_private_bytes or 0 for one in sides]
     if (workers := _level(*private)) is not None:
         found[Symptom.WORKERS] = workers
-    for pair in pairs:
-        if pair.differs and pair.metric in (_RSS, _TREE):
-            found.setdefault(Symptom.RESIDENT, _larger(pair))
-    if (peak := _level(sides[0].peak_bytes, sides[1].peak_bytes)) is not None:
-        found[Symptom.PEAK] = peak
+    if not found:  # resident memory and the peak follow from what was found above
+        for pair in pairs:
+            if pair.differs and pair.metric in (_RSS, _TREE):
+                found.setdefault(Symptom.RESIDENT, _larger(pair))
+        if (peak := _level(sides[0].peak_bytes, sides[1].peak_bytes)) is not None:
+            found[Symptom.PEAK] = peak
     return found
 
 
@@ -268,8 +285,9 @@ def _says(
         return "The two runs do not differ in memory by more than runs on one machine do."
     first, more = next(iter(symptoms.items()))
     said = f"In {'AB'[more]} {_IN_WORDS[first]}{_numbers(first, more, sides, pairs)}."
-    if Symptom.LIVE not in symptoms and _same_live(pairs):
-        said += " What the program has in use is the same in both: it is no leak of the program's."
+    if first in (Symptom.HELD, Symptom.COPIED, Symptom.RESIDENT) and _same_live(pairs):
+        how = "alike in both" if _live_grows(pairs) else "in neither"
+        said += f" Memory in use grows {how}: what differs is not kept by the program."
     best = differences[0] if differences else None
     if best is None:
         said += " Nothing that is known of the two machines differs: compare input and commands."
@@ -283,7 +301,8 @@ def _says(
 
 
 def _named(one: Difference) -> str:
-    return f"{one.what} ({one.a or 'not set'} in A, {one.b or 'not set'} in B)"
+    what = one.what[:1].upper() + one.what[1:]
+    return f"{what} ({one.a or 'not set'} in A, {one.b or 'not set'} in B)"
 
 
 def _numbers(
@@ -319,6 +338,15 @@ def _same_live(pairs: tuple[SeriesPair, ...]) -> bool:
         and Outcome.UNKNOWN not in (pair.a.outcome, pair.b.outcome)
         and not pair.differs
         for pair in live
+    )
+
+
+def _live_grows(pairs: tuple[SeriesPair, ...]) -> bool:
+    return any(
+        side is not None and side.outcome in _GROWS
+        for pair in pairs
+        if pair.metric == _IN_USE
+        for side in (pair.a, pair.b)
     )
 
 

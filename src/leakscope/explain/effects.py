@@ -90,7 +90,8 @@ def judge_difference(
 ) -> Judgement | None:
     """The effect that explains most of what differs; None if none is known for this fact.
 
-    `symptoms` says for each kind of memory which run has more: 0 for the first, 1 for the second.
+    `symptoms` says for each kind of memory which run has more, 0 for the first, 1 for the second;
+    the one that tells most comes first, and only what explains that one is likely.
     """
     judged = [
         _judge(effect, values, symptoms, cores)
@@ -114,16 +115,19 @@ def _judge(
         other = " and ".join(symptom.value for symptom in effect.explains)
         because = f"{effect.because}; but it shows in other memory ({other}), not in what differs"
         return Judgement(effect, Likelihood.UNLIKELY, because)
-    more = symptoms[fitting[0]]
+    lead = next(iter(symptoms))
+    is_lead = lead in effect.explains
+    more = symptoms[lead if is_lead else fitting[0]]
     expected = _side_with_more(effect, values, cores)
     if expected is None:
-        is_strong = effect.weight >= _STRONG and not effect.more and not effect.order
+        is_strong = effect.weight >= _STRONG and not effect.more and not effect.order and is_lead
         likelihood = Likelihood.LIKELY if is_strong else Likelihood.POSSIBLE
         return Judgement(effect, likelihood, effect.because)
     if expected != more:
         because = f"{effect.because}; but here it is the other way round"
         return Judgement(effect, Likelihood.UNLIKELY, because)
-    likelihood = Likelihood.LIKELY if effect.weight >= _STRONG / 2 else Likelihood.POSSIBLE
+    is_strong = effect.weight >= _STRONG / 2 and is_lead
+    likelihood = Likelihood.LIKELY if is_strong else Likelihood.POSSIBLE
     return Judgement(effect, likelihood, effect.because)
 
 

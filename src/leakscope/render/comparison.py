@@ -14,6 +14,8 @@ from leakscope.render.style import Style
 
 _LABEL = 12
 _SHOWN = 8
+_SERIES = 12
+_ALWAYS = ("main", "all")
 _LOOKS = {
     Likelihood.LIKELY: "bold red",
     Likelihood.POSSIBLE: "bold yellow",
@@ -44,7 +46,7 @@ def _to_terminal(comparison: Comparison, style: Style) -> str:
     page.blank()
     rows = [[page.text(one) for one in row] for row in _runs(comparison)]
     page.table(("", "A", "B"), rows)
-    shown = [pair for pair in comparison.series if pair.a is not None or pair.b is not None]
+    shown = [one for one in comparison.series if one.differs or one.process in _ALWAYS][:_SERIES]
     if shown:
         page.blank()
         page.table(
@@ -52,6 +54,8 @@ def _to_terminal(comparison: Comparison, style: Style) -> str:
             [[page.text(one) for one in _series_row(pair)] for pair in shown],
             spare=(4,),
         )
+    if left := len(comparison.series) - len(shown):
+        page.line(page.text(f"and {text.plural(left, 'other')}, in --format json", "dim"), indent=2)
     if comparison.findings:
         page.blank()
         page.table(
@@ -102,8 +106,9 @@ def _runs(comparison: Comparison) -> Iterator[tuple[str, ...]]:
     yield "machine", text.clean(a.host), text.clean(b.host)
     yield "verdict", a.verdict.value.upper(), b.verdict.value.upper()
     yield "steps", *(f"{text.count(one.steps)} ({one.steps_from})" for one in (a, b))
-    yield "highest point", *(_size(one.peak_bytes) for one in (a, b))
-    yield "held, freed", *(_size(one.held_bytes) for one in (a, b))
+    if a.peak_bytes is not None or b.peak_bytes is not None:
+        yield "highest point", *(_size(one.peak_bytes) for one in (a, b))
+        yield "held, freed", *(_size(one.held_bytes) for one in (a, b))
     if a.workers or b.workers:
         yield "workers", str(a.workers), str(b.workers)
         yield "their own memory", *(_size(one.workers_private_bytes) for one in (a, b))
