@@ -28,9 +28,11 @@ from leakscope.model.compared import (
     Side,
     Symptom,
 )
+from leakscope.model.lines import LineFigures, LineRow
 from leakscope.model.recorded import (
     FORMAT_VERSION,
     LOOKS,
+    REMEDY,
     Census,
     Frame,
     Gap,
@@ -77,6 +79,7 @@ __all__ = [
     "COMPARISON_SCHEMA",
     "FORMAT_VERSION",
     "LOOKS",
+    "REMEDY",
     "REPORT_SCHEMA",
     "Bisection",
     "Cause",
@@ -98,6 +101,8 @@ __all__ = [
     "Holding",
     "LeftOut",
     "Likelihood",
+    "LineFigures",
+    "LineRow",
     "Link",
     "Loaded",
     "Machine",
