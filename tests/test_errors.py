@@ -33,6 +33,9 @@ _ALL = [
     errors.no_safe_fix(".leakscope/x"),
     errors.source_changed("train.py", "its text is not the one that was recorded"),
     errors.did_not_grow(".leakscope/x", "STEADY"),
+    errors.hidden_words(".leakscope/x"),
+    errors.other_bisect(".leakscope/bisect-train"),
+    errors.run_failed("Traceback …\nModuleNotFoundError: No module named 'x'"),
     errors.cannot_copy("/home/me", "it is a home folder, not one program's"),
     errors.bad_option("--budget", "lots", "a share up to 100 %", "--budget 1%"),
 ]

@@ -20,11 +20,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from leakscope.api import Watch, analyse, load, step, watch
+    from leakscope.api import Watch, analyse, compare, load, step, watch
     from leakscope.line_by_line import lines
 
 __version__ = "0.1.0"
-__all__ = ["Watch", "__version__", "analyse", "lines", "load", "step", "watch"]
+__all__ = ["Watch", "__version__", "analyse", "compare", "lines", "load", "step", "watch"]
 _HOMES = {"lines": "leakscope.line_by_line", "load_ipython_extension": "leakscope.magics"}
 """Where a public name comes from, if not from `leakscope.api`."""
 

@@ -21,10 +21,10 @@ from leakscope.summarise.facts import (
     blind_spots_of,
     cost_of,
     ending_of,
-    machine_of,
     memory_now,
     seconds_of,
 )
+from leakscope.summarise.machine import machine_of
 from leakscope.summarise.notes import notes_on
 from leakscope.summarise.peak import peak_of, roles_of
 from leakscope.summarise.picture import picture_of

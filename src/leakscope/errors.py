@@ -15,6 +15,7 @@ SLUGS = (
     "command-not-found",
     "corrupt-recording",
     "did-not-grow",
+    "hidden-words",
     "lines-not-watched",
     "no-lines",
     "no-program",
@@ -25,7 +26,9 @@ SLUGS = (
     "no-such-rule",
     "not-a-recording",
     "not-watched",
+    "other-bisect",
     "recording-too-new",
+    "run-failed",
     "source-changed",
     "unknown-format",
 )
@@ -190,6 +193,35 @@ def did_not_grow(run: str, verdict: str) -> LeakscopeError:
         why=f"its verdict is {text.clean(verdict)}, so there is nothing that could be gone",
         do="name the recording of a run that leaked: --before RUN",
         slug="did-not-grow",
+    )
+
+
+def hidden_words(run: str) -> LeakscopeError:
+    return LeakscopeError(
+        f"the command of {_quoted(run)} cannot be run again as it is recorded",
+        why="it had words that look like secrets, and those are not recorded",
+        do="give the whole command:\n"
+        f"leakscope verify --before {_typed(run)} -- train.py --token …",
+        slug="hidden-words",
+    )
+
+
+def other_bisect(folder: str) -> LeakscopeError:
+    return LeakscopeError(
+        f"{_quoted(folder)} holds the bisect of another command",
+        why="the program, its arguments, an option or the working directory is not the same",
+        do="choose another folder with --out DIR, or begin anew with --fresh",
+        slug="other-bisect",
+    )
+
+
+def run_failed(said: str) -> LeakscopeError:
+    last = said.strip().rpartition("\n")[2]
+    return LeakscopeError(
+        "the program left no report",
+        why=f"the last it said is: {last}" if last else "it said nothing",
+        do="make it run under leakscope by itself first:\nleakscope run train.py",
+        slug="run-failed",
     )
 
 

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, Protocol
 
 from leakscope.model import Gap, Moment, ProcessEnd, ProcessStart, Pulses, Sample
 from leakscope.observe.limits import Cgroup, find_cgroup, read_meminfo
+from leakscope.observe.loaded import Loading, Mapped, record_of
 from leakscope.observe.processes import (
     Found,
     Watched,
@@ -24,6 +25,7 @@ from leakscope.observe.processes import (
     find_tree,
 )
 from leakscope.record.format import SUPERVISOR_FILE, delta_code, name_process, storable
+from leakscope.record.secrets import hide_in_command
 from leakscope.record.writer import Writer
 
 _HEARD = {
@@ -102,6 +104,7 @@ class _Member:
         self.next_slow_if_changed_s = 0.0
         self.slow_rss_bytes = 0
         self.first_seen_s = time.monotonic()
+        self.loading = Loading()
 
 
 class Supervisor:
@@ -127,6 +130,7 @@ class Supervisor:
         self.end: ProcessEnd | None = None
         """How the program ended: known here even if a full disk kept it out of the recording."""
         self._gaps: set[Gap] = set()
+        self._mapped: dict[str, Mapped] = {}
 
     @property
     def lost_records(self) -> int:
@@ -224,6 +228,7 @@ class Supervisor:
                 member.mono_ns.append(time.monotonic_ns())
                 member.rss_bytes.append(rss)
                 self._read_slowly(process, member, rss)
+                self._read_loaded(process, member, now_s)
         if now_s >= self._next_machine_s:
             self._read_machine()
             self._next_machine_s = now_s + 10 * _FASTEST_S
@@ -255,7 +260,7 @@ class Supervisor:
                 parent_pid=found.parent_pid,
                 at=_now(),
                 kind=kind,
-                command=command,
+                command=hide_in_command(command, self._environment),
                 environment=environment_of(found.pid, _RANKS),
             )
         )
@@ -282,6 +287,13 @@ class Supervisor:
         member.next_slow_s = began_s + max(cost_s * pause, age_s * _SLOW_SHARE_OF_AGE, 0.03)
         soonest_s = began_s + max(cost_s * min(pause, _SLOW_PAUSE_GROWING), 0.03)
         member.next_slow_if_changed_s = min(soonest_s, member.next_slow_s)
+
+    def _read_loaded(self, process: str, member: _Member, now_s: float) -> None:
+        loading = member.loading
+        if loading.read_if_due(member.watched.found.pid, now_s - member.first_seen_s):
+            assert loading.mapped is not None
+            self._mapped[process] = loading.mapped
+            self._writer.append(record_of(loading.mapped, process, _now()))
 
     def _read_machine(self) -> None:
         values = self._cgroup.read() if self._cgroup is not None else {}
@@ -335,7 +347,16 @@ class Supervisor:
         self._members.clear()
         self.end = ProcessEnd(_now(), self._program_process, ended.code, ended.signal, values)
         self._writer.append(self.end)
+        self._write_packages()
         return ended
+
+    def _write_packages(self) -> None:
+        """Once for each set of libraries: workers have what their parent has."""
+        written: list[Mapped] = []
+        for process, mapped in self._mapped.items():
+            if mapped not in written:
+                written.append(mapped)
+                self._writer.append(record_of(mapped, process, _now(), has_packages=True))
 
 
 def _give_back(mask: Iterable[int], on_child: Any) -> None:

@@ -9,7 +9,21 @@ import sys
 from collections.abc import Sequence
 
 from leakscope import __version__
-from leakscope.cli import attach, doctor, explain, export, fix, lint, report, run, top, verify
+from leakscope.cli import (
+    attach,
+    bisect,
+    compare,
+    doctor,
+    env,
+    explain,
+    export,
+    fix,
+    lint,
+    report,
+    run,
+    top,
+    verify,
+)
 from leakscope.errors import LeakscopeError
 
 _COMMANDS = {
@@ -20,11 +34,18 @@ _COMMANDS = {
     "fix": fix,
     "verify": verify,
     "export": export,
+    "compare": compare,
+    "bisect": bisect,
     "lint": lint,
     "explain": explain,
+    "env": env,
     "doctor": doctor,
 }
-_TAKE_A_PROGRAM = {"run": run.TAKE_A_VALUE, "verify": verify.TAKE_A_VALUE}
+_TAKE_A_PROGRAM = {
+    "run": run.TAKE_A_VALUE,
+    "verify": verify.TAKE_A_VALUE,
+    "bisect": bisect.TAKE_A_VALUE,
+}
 
 
 def main(words: Sequence[str] | None = None) -> int:

@@ -29,7 +29,7 @@ from leakscope.model import Outcome, Picture, Report
 from leakscope.render import draws
 from leakscope.supervise import Exited, Supervisor
 
-_STEPS_FROM = ("auto", "optimizer", "forward", "dataloader", "time")
+STEPS_FROM = ("auto", "optimizer", "forward", "dataloader", "time")
 
 
 def prepare(parser: argparse.ArgumentParser) -> None:
@@ -48,7 +48,7 @@ def prepare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--quiet", action="store_true", help="one line instead of the report")
     parser.add_argument(
         "--steps-from",
-        choices=_STEPS_FROM,
+        choices=STEPS_FROM,
         default="auto",
         help="what counts as a step (default: the strongest source that speaks)",
     )

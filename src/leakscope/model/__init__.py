@@ -7,6 +7,27 @@ the observer stays out of what it counts. A value that could not be read is
 absent, and its reason is in `gaps`: never 0, never -1.
 """
 
+from leakscope.model.bisected import (
+    BISECTION_SCHEMA,
+    Bisection,
+    Cause,
+    Effect,
+    FactorResult,
+    LeftOut,
+    Measured,
+    Trial,
+)
+from leakscope.model.compared import (
+    COMPARISON_SCHEMA,
+    ComparedRun,
+    Comparison,
+    Difference,
+    FindingPair,
+    Likelihood,
+    SeriesPair,
+    Side,
+    Symptom,
+)
 from leakscope.model.lines import LineFigures, LineRow
 from leakscope.model.pictured import Branch, Curve, Excerpt, Exhibit, Layer, Panel, Picture, Span
 from leakscope.model.recorded import (
@@ -18,6 +39,7 @@ from leakscope.model.recorded import (
     Gap,
     Holding,
     Link,
+    Loaded,
     Machine,
     Mark,
     Moment,
@@ -54,18 +76,28 @@ from leakscope.model.reported import (
 )
 
 __all__ = [
+    "BISECTION_SCHEMA",
+    "COMPARISON_SCHEMA",
     "FORMAT_VERSION",
     "LOOKS",
     "REMEDY",
     "REPORT_SCHEMA",
+    "Bisection",
     "Branch",
+    "Cause",
     "Census",
+    "ComparedRun",
+    "Comparison",
     "Cost",
     "Curve",
+    "Difference",
+    "Effect",
     "Ending",
     "Excerpt",
     "Exhibit",
+    "FactorResult",
     "Finding",
+    "FindingPair",
     "Fix",
     "Forecast",
     "Frame",
@@ -73,11 +105,15 @@ __all__ = [
     "Harmless",
     "Holding",
     "Layer",
+    "LeftOut",
+    "Likelihood",
     "LineFigures",
     "LineRow",
     "Link",
+    "Loaded",
     "Machine",
     "Mark",
+    "Measured",
     "Moment",
     "Outcome",
     "Panel",
@@ -94,13 +130,17 @@ __all__ = [
     "Sample",
     "Series",
     "SeriesKey",
+    "SeriesPair",
     "Shape",
+    "Side",
     "Site",
     "SiteTally",
     "Source",
     "Span",
+    "Symptom",
     "Tally",
     "TraceLine",
+    "Trial",
     "Verdict",
     "Window",
 ]

@@ -24,6 +24,12 @@ class Machine(Noun, frozen=True):
     limit_from: str | None = None
     packages: dict[str, str] = {}
     accelerators: tuple[str, ...] = ()
+    builds: dict[str, str] = {}
+    """By package: installer, platform and a fingerprint of its files."""
+    libraries: dict[str, str] = {}
+    """Allocator, BLAS, OpenMP and driver libraries that were loaded, by path."""
+    facts: dict[str, str] = {}
+    """What the kernel, the system and Python say: `vm.overcommit_memory`, `huge_pages.enabled`."""
 
 
 class Run(Noun, frozen=True):
@@ -216,6 +222,18 @@ class Source(Written, frozen=True, tag="source"):
     text: str
 
 
+class Loaded(Written, frozen=True, tag="loaded"):
+    """What a process had loaded, as its memory map showed from outside; the last one counts."""
+
+    at: Moment
+    process: str
+    libraries: dict[str, str] = {}
+    packages: dict[str, str] = {}
+    builds: dict[str, str] = {}
+    settings: dict[str, str] = {}
+    """Environment variables that bear on memory, as the process was started with."""
+
+
 class ProcessEnd(Written, frozen=True, tag="end"):
     at: Moment
     process: str
@@ -226,5 +244,15 @@ class ProcessEnd(Written, frozen=True, tag="end"):
 
 
 Record = (
-    ProcessStart | Pulses | Sample | Mark | Census | Holding | Window | Source | Gap | ProcessEnd
+    ProcessStart
+    | Pulses
+    | Sample
+    | Mark
+    | Census
+    | Holding
+    | Window
+    | Source
+    | Gap
+    | Loaded
+    | ProcessEnd
 )

@@ -13,6 +13,7 @@ from leakscope.model import (
     Census,
     Gap,
     Holding,
+    Loaded,
     Mark,
     ProcessEnd,
     ProcessStart,
@@ -44,6 +45,7 @@ class Recording:
         self.windows: list[Window] = []
         self.sources_of: dict[str, dict[str, str]] = {}
         """Texts of the program's files, by process and file."""
+        self.loaded: dict[str, Loaded] = {}
         self.followed: set[str] = set()
         """Processes that wrote a file of their own."""
         self.spent_ns: dict[str, int] = {}
@@ -80,6 +82,8 @@ class Recording:
                 self.sources_of.setdefault(record.process, {})[record.file] = record.text
             case Gap():
                 self.gaps.append(record)
+            case Loaded():
+                self.loaded[record.process] = record
 
     def _merge_start(self, new: ProcessStart) -> None:
         """The agent knows what a process is for; the supervisor knows its command line."""

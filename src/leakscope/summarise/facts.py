@@ -7,11 +7,9 @@ import sys
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from msgspec.structs import replace
-
 from leakscope import text
 from leakscope.judge.series import RunSeries
-from leakscope.model import LOOKS, Cost, Ending, Gap, Machine, ProcessEnd
+from leakscope.model import LOOKS, Cost, Ending, Gap, ProcessEnd
 from leakscope.record.reader import Recording
 
 _MACHINE = "machine"
@@ -24,17 +22,6 @@ class MemoryNow(NamedTuple):
     limit_bytes: int
     limit_from: str
     used_bytes: int
-
-
-def machine_of(recording: Recording) -> Machine:
-    """The machine, with the allocator that the program itself was seen to use."""
-    allocators = {
-        start.environment["allocator"]
-        for start in recording.starts.values()
-        if "allocator" in start.environment
-    }
-    machine = recording.run.machine
-    return replace(machine, allocator=", ".join(sorted(allocators))) if allocators else machine
 
 
 def memory_now(recording: Recording) -> MemoryNow | None:
