@@ -14,7 +14,8 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-from leakscope.model import Gap, Moment, ProcessEnd, ProcessStart, Pulses, Sample
+from leakscope.model import Gap, Moment, ProcessEnd, ProcessStart, Pulses, Sample, Source
+from leakscope.observe.crowds import Crowds, script_of
 from leakscope.observe.limits import Cgroup, find_cgroup, read_meminfo
 from leakscope.observe.processes import (
     Found,
@@ -23,7 +24,14 @@ from leakscope.observe.processes import (
     environment_of,
     find_tree,
 )
-from leakscope.record.format import SUPERVISOR_FILE, delta_code, name_process, storable
+from leakscope.record.format import (
+    JOB_VARIABLES,
+    MACHINE,
+    SUPERVISOR_FILE,
+    delta_code,
+    name_process,
+    storable,
+)
 from leakscope.record.writer import Writer
 
 _HEARD = {
@@ -60,9 +68,6 @@ when RSS has changed by 4 % since, for then the question is what it consists of.
 around, shared against private pages is the question, and a worker may live for two seconds only,
 so it is asked more often; a 25th of the age soon makes that rare."""
 _FLUSH_S = 0.5
-
-_RANKS = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "SLURM_PROCID")
-_MACHINE = "machine"
 
 
 class Exited(NamedTuple):
@@ -102,6 +107,8 @@ class Supervisor:
         self.end: ProcessEnd | None = None
         """How the program ended: known here even if a full disk kept it out of the recording."""
         self._gaps: set[Gap] = set()
+        self._zombies_count = 0
+        self._crowds = Crowds()
 
     @property
     def lost_records(self) -> int:
@@ -204,7 +211,12 @@ class Supervisor:
 
     def _find_members(self) -> None:
         assert self._program is not None
-        for found in find_tree(self._program.pid):
+        zombies: list[int] = []
+        tree = find_tree(self._program.pid, zombies)
+        self._zombies_count = len(zombies)
+        for parent in self._crowds.meet(tree):
+            self._tell_script(parent)
+        for found in tree:
             member = self._members.get(found.process)
             if member is None:
                 try:
@@ -218,6 +230,12 @@ class Supervisor:
                     member.command = command
                     self._introduce(found, command)
 
+    def _tell_script(self, parent: Found) -> None:
+        """The text of a script whose processes pile up: it has the line that starts them."""
+        script = script_of(parent.pid)
+        if script is not None:
+            self._writer.append(Source(parent.process, *script))
+
     def _introduce(self, found: Found, command: tuple[str, ...]) -> None:
         assert self._program is not None
         kind = "main" if found.pid == self._program.pid else kind_of(command)
@@ -229,7 +247,7 @@ class Supervisor:
                 at=_now(),
                 kind=kind,
                 command=command,
-                environment=environment_of(found.pid, _RANKS),
+                environment=environment_of(found.pid, JOB_VARIABLES),
             )
         )
         if (flag := unfollowed_flag(command)) is not None:
@@ -261,6 +279,7 @@ class Supervisor:
         with suppress(OSError):
             values |= read_meminfo()
         values["mono_ns"] = time.monotonic_ns()
+        values["zombies_count"] = self._zombies_count
         length = max((len(column) for column in self._machine_rows.values()), default=0)
         for name in {*values, *self._machine_rows}:
             column = self._machine_rows.setdefault(name, [None] * length)
@@ -273,7 +292,7 @@ class Supervisor:
             self._write_rows(process, member)
         if self._machine_rows:
             columns = {name: delta_code(column) for name, column in self._machine_rows.items()}
-            self._writer.append(Pulses(_MACHINE, "time", columns))
+            self._writer.append(Pulses(MACHINE, "time", columns))
             self._machine_rows.clear()
 
     def _write_rows(self, process: str, member: _Member) -> None:

@@ -9,12 +9,14 @@ import sys
 from collections.abc import Sequence
 
 from leakscope import __version__
-from leakscope.cli import doctor, explain, fix, lint, report, run, verify
+from leakscope.cli import doctor, explain, fix, lint, merge, pack, report, run, verify
 from leakscope.errors import LeakscopeError
 
 _COMMANDS = {
     "run": run,
     "report": report,
+    "merge": merge,
+    "pack": pack,
     "fix": fix,
     "verify": verify,
     "lint": lint,

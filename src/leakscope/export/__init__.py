@@ -1,0 +1,1 @@
+"""Recording → another form: files that other tools read, and that large jobs are read from."""
