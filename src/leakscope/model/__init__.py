@@ -10,6 +10,7 @@ what it counts. A value that could not be read is absent, and its reason is in
 from leakscope.model.recorded import (
     FORMAT_VERSION,
     LOOKS,
+    REMEDY,
     Census,
     Frame,
     Gap,
@@ -56,6 +57,7 @@ from leakscope.model.reported import (
 __all__ = [
     "FORMAT_VERSION",
     "LOOKS",
+    "REMEDY",
     "REPORT_SCHEMA",
     "BandPoint",
     "Census",

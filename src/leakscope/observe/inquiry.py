@@ -32,9 +32,15 @@ from leakscope.observe.leads import (
     leads_of_arrays,
     leads_of_containers,
     leads_of_graphs,
+    leads_of_populations,
     our_references,
     take_kin,
     weigh_all,
+)
+from leakscope.observe.populations import (
+    Counts,
+    find_growing_populations,
+    note_populations,
 )
 from leakscope.observe.sites import SiteWindow
 from leakscope.observe.survivors import Survivors
@@ -60,6 +66,7 @@ class Noted(NamedTuple):
     lengths: Lengths
     graphs: GraphSizes
     sizes: Sizes
+    populations: Counts
 
 
 class Inquiry:
@@ -71,6 +78,7 @@ class Inquiry:
         self._noted: Noted | None = None
         self._growing: list[Growing] = []
         self._has_hidden = False
+        self._populations: Counts = {}
         self._since = 0
         self._survivors = Survivors()
         self._window = SiteWindow()
@@ -92,7 +100,12 @@ class Inquiry:
         with collector_at_rest():
             heap = Heap()
             sizes = note_sizes(heap.tensors, heap.arrays)
-            self._noted = Noted(note_lengths(heap, step), note_graphs(heap.tensors), sizes)
+            self._noted = Noted(
+                note_lengths(heap, step),
+                note_graphs(heap.tensors),
+                sizes,
+                note_populations(heap.instances),
+            )
             del heap
 
     def open_window(self, step: int, traced: int) -> None:
@@ -107,6 +120,7 @@ class Inquiry:
             self._has_hidden = any(one.is_hidden for one in self._growing) or bool(
                 find_swollen([], heap.arrays, self._noted.sizes, steps)
             )
+            self._populations = note_populations(heap.instances)
             del heap
         self._noted = self._noted._replace(lengths=lengths)
         self._since = before.step
@@ -154,9 +168,16 @@ class Inquiry:
         leads += leads_of_graphs(graphs)
         swollen = find_swollen(heap.tensors, heap.arrays, self._noted.sizes, steps)
         leads += leads_of_arrays(swollen)
-        sizes = note_sizes(heap.tensors, heap.arrays)
-        self._noted = self._noted._replace(graphs=sizes_of_graphs, sizes=sizes)
-        del heap, graphs, swollen
+        populations = find_growing_populations(
+            heap.instances, self._noted.populations, self._populations, steps
+        )
+        leads += leads_of_populations(populations)
+        self._noted = self._noted._replace(
+            graphs=sizes_of_graphs,
+            sizes=note_sizes(heap.tensors, heap.arrays, self._noted.sizes),
+            populations=note_populations(heap.instances),
+        )
+        del heap, graphs, swollen, populations
         return leads + leads_among(born, self._survivors.steps)
 
     def _follow(self, leads: list[Lead], step: int, grown_bytes: float) -> list[Holding]:

@@ -24,7 +24,8 @@ from leakscope.observe.containers import Grower
 from leakscope.observe.cycles import is_in_cycle
 from leakscope.observe.gradient_cycles import find_gradient_cycles
 from leakscope.observe.graphs import GrowingGraph
-from leakscope.observe.sites import sites_of
+from leakscope.observe.populations import Population
+from leakscope.observe.sites import sites_of, traced_among
 from leakscope.observe.survivors import garbage_among, kinds_of, sample_of
 from leakscope.observe.swelling import Swollen
 from leakscope.observe.weigh import weigh
@@ -63,6 +64,9 @@ class Lead(NamedTuple):
     """Steps in which it has grown so; 0: since the last look."""
     then: int | None = None
     """How many there were when the window was opened, where that is known."""
+    others: frozenset[int] = frozenset()
+    """All of a population, by their ids: a node that leads to the one before it does not keep
+    that one's bytes, too."""
 
 
 class Weighed(NamedTuple):
@@ -129,6 +133,23 @@ def leads_of_arrays(swollen: list[Swollen]) -> list[Lead]:
     ]
 
 
+def leads_of_populations(populations: list[Population]) -> list[Lead]:
+    return [
+        Lead(
+            kind="chain",
+            it=one.sample[0],
+            before=one.before,
+            now=len(one.members),
+            items=one.sample,
+            keys=[],
+            sites=sites_of(traced_among(one.members)),
+            then=one.then,
+            others=frozenset(map(id, one.members)) - frozenset(map(id, one.sample)),
+        )
+        for one in populations
+    ]
+
+
 def leads_among(born: list[Any], steps: int) -> list[Lead]:
     """What was born in so many steps and has outlived them: garbage in cycles, or kept."""
     if not born or len(born) > _MOST_BORN:
@@ -190,6 +211,7 @@ def weighed(
         return Weighed(lead, 1.0, {"arrays": 1.0}, 0.0, ())
     if lead.kind == "graph":
         return _weigh_graph(lead)
+    ignored = ignored | lead.others
     weight = weigh(lead.items, most_objects=most_visited, ignore=ignored, ours=ours)
     each, parts, shared = weight.exclusive_bytes, dict(weight.parts), weight.shared_bytes
     chain = weight.longest
