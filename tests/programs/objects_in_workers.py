@@ -6,7 +6,7 @@ import sys
 import torch
 from torch.utils.data import DataLoader, Dataset
 
-BATCHES, BATCH = 160, 1200
+BATCHES, BATCH = 160, 2000
 
 
 class Records(Dataset):

@@ -102,7 +102,7 @@ def test_2_2_python_objects_in_workers(tmp_path: pathlib.Path) -> None:
         assert worker.copied_bytes is not None
         assert worker.allocated_bytes is not None
         assert worker.copied_bytes > 8 << 20
-        assert worker.copied_bytes > 2 * worker.allocated_bytes
+        assert worker.copied_bytes > worker.allocated_bytes
     called = [one for one in report.processes if one.parent_pid in {w.pid for w in workers}]
     assert called
     assert all(one.ended_early for one in called)

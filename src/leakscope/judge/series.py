@@ -230,6 +230,8 @@ def even_out(steps: Floats) -> NDArray[np.intp]:
         return np.arange(len(steps))
     late = steps[steps >= (steps[0] + steps[-1]) / 2]
     shortest = float(np.median(np.diff(late))) / 2 if len(late) > 2 else 0.0
+    if float(np.min(np.diff(steps))) >= shortest:
+        return np.arange(len(steps))
     kept = [0]
     for index in range(1, len(steps)):
         if steps[index] - steps[kept[-1]] >= shortest:

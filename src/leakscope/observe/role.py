@@ -16,8 +16,9 @@ _POOL = "PoolWorker-"
 _EXECUTOR = "concurrent.futures.process"
 """Module of the function that an executor's worker runs."""
 
-_FIRST_GLOBALS_NS = 200_000_000
-"""Age at which a child's large globals are counted first: by then a worker has built its own."""
+_GLOBALS_NS = (200_000_000, 1_000_000_000, 10_000_000_000)
+"""Ages at which a child's large globals are counted: by the first a worker has built its own, and
+the others are for what it is given later. Each takes some 3 ms with torch's 2,000 modules."""
 
 
 class Role(NamedTuple):
@@ -42,7 +43,7 @@ class Childhood:
     def __init__(self) -> None:
         self._role: Role | None = None
         self._began_ns = monotonic_ns()
-        self._next_ns = self._began_ns + _FIRST_GLOBALS_NS
+        self._counts_left = [self._began_ns + age_ns for age_ns in _GLOBALS_NS]
         self.group: dict[str, str] = {}
         """Rank and size of the job, where torch.distributed knows them and no launcher told."""
 
@@ -60,15 +61,19 @@ class Childhood:
                 teller.became(kind, self._role.name)
 
     def on_row(self, teller: Teller) -> None:
-        """The role, and at times that double the large things of the program's modules."""
+        """The role, and a few times the large things of the program's modules."""
         self.learn(teller)
         if not self.group and "RANK" not in os.environ:
             self.group = rank_in_group()
             if self.group:
                 teller.introduce()
+        # A loader's worker has what its parent had: of a data set, `observe/preloaded.py` tells.
+        is_loaders = teller.kind == "worker" and not self.is_of_a_pool
+        if self._role is None or is_loaders or not self._counts_left:
+            return
         now_ns = monotonic_ns()
-        if self._role is not None and now_ns >= self._next_ns:
-            self._next_ns = now_ns + max(now_ns - self._began_ns, _FIRST_GLOBALS_NS)
+        if now_ns >= self._counts_left[0]:
+            self._counts_left = [moment for moment in self._counts_left if moment > now_ns]
             if tallies := large_globals():
                 teller.census("globals", tallies)
 
