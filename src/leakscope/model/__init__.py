@@ -7,6 +7,7 @@ what it counts. A value that could not be read is absent, and its reason is in
 `gaps`: never 0, never -1.
 """
 
+from leakscope.model.lines import LineFigures, LineRow
 from leakscope.model.recorded import (
     FORMAT_VERSION,
     LOOKS,
@@ -71,6 +72,8 @@ __all__ = [
     "Harmless",
     "Holding",
     "Job",
+    "LineFigures",
+    "LineRow",
     "Link",
     "Machine",
     "Mark",

@@ -161,7 +161,8 @@ class Inquiry:
     def _find_leads(self, step: int) -> list[Lead]:
         assert self._noted is not None
         steps = step - self._since
-        born = self._survivors.end()
+        # Before anything else of ours refers to them: garbage is told by reference counts.
+        among = leads_among(self._survivors.end(), self._survivors.steps)
         heap = Heap(with_hidden=self._has_hidden, is_deep=self._is_deep and self._has_hidden)
         leads = leads_of_containers(find_again(self._growing, heap))
         graphs, sizes_of_graphs = find_growing_graphs(heap.tensors, self._noted.graphs, steps)
@@ -171,14 +172,13 @@ class Inquiry:
         populations = find_growing_populations(
             heap.instances, self._noted.populations, self._populations, steps
         )
-        leads += leads_of_populations(populations)
         self._noted = self._noted._replace(
             graphs=sizes_of_graphs,
             sizes=note_sizes(heap.tensors, heap.arrays, self._noted.sizes),
             populations=note_populations(heap.instances),
         )
-        del heap, graphs, swollen, populations
-        return leads + leads_among(born, self._survivors.steps)
+        del heap, graphs, swollen
+        return leads + among + leads_of_populations(populations, beside=among)
 
     def _follow(self, leads: list[Lead], step: int, grown_bytes: float) -> list[Holding]:
         """Weigh the leads, find who holds the largest, put those of one description together."""

@@ -133,7 +133,9 @@ def leads_of_arrays(swollen: list[Swollen]) -> list[Lead]:
     ]
 
 
-def leads_of_populations(populations: list[Population]) -> list[Lead]:
+def leads_of_populations(populations: list[Population], beside: list[Lead]) -> list[Lead]:
+    """Of classes that no other lead is of: garbage in cycles becomes more, too."""
+    told = {id(type(lead.it)) for lead in beside}
     return [
         Lead(
             kind="chain",
@@ -147,6 +149,7 @@ def leads_of_populations(populations: list[Population]) -> list[Lead]:
             others=frozenset(map(id, one.members)) - frozenset(map(id, one.sample)),
         )
         for one in populations
+        if id(type(one.members[0])) not in told
     ]
 
 
