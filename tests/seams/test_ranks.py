@@ -85,7 +85,7 @@ def test_a_rank_that_is_killed_takes_nothing_of_the_others_along(tmp_path: Path)
 
 def test_elastic_restarts_are_rows_of_their_own(tmp_path: Path) -> None:
     """Breaks when the second start of a rank is taken for the first, or overwrites its file."""
-    ran = _run(tmp_path, 2, "--max-restarts", "1", DYING_RANK="1")
+    ran = _run(tmp_path, 2, "--max-restarts", "1", DYING_RANK="1", ALONE="1")
     assert ran.status == 0, ran.seen
     _, job = _job(ran)
     assert [(one.rank, one.restart) for one in job.ranks] == [(0, 0), (0, 1), (1, 0), (1, 1)]
