@@ -29,6 +29,8 @@ _ALL = [
     errors.corrupt_recording(".leakscope/x", "run.json ends in the middle of a word"),
     errors.recording_too_new(".leakscope/x", 3, 1),
     errors.cannot_write("/root/out", "permission denied"),
+    errors.cannot_reach("s3://bucket/job", "Install s3fs to access S3"),
+    errors.missing_extra("pyarrow", "scale", "packed recordings"),
     errors.unknown_format("pdf", ("json", "terminal")),
     errors.no_safe_fix(".leakscope/x"),
     errors.source_changed("train.py", "its text is not the one that was recorded"),

@@ -24,8 +24,9 @@ from leakscope.observe.guard import guarded
 from leakscope.observe.looks import Looks
 from leakscope.observe.native_heap import open_native_heap
 from leakscope.observe.pulse import Pulse
+from leakscope.observe.role import Childhood
 from leakscope.observe.ticker import FIRST_S, Ticker, import_threading
-from leakscope.record.format import file_of, name_process, storable
+from leakscope.record.format import JOB_VARIABLES, file_in_job, name_process, storable
 from leakscope.record.writer import Writer
 
 SOURCES = ("tick", "dataloader", "fetch", "forward", "optimizer", "api")
@@ -54,17 +55,6 @@ _IDLE_NS = 500_000_000
 
 _COLLECTIONS_TOLD = 64
 _COLLECT_PAUSE = 4
-
-_TOLD_ENVIRONMENT = (
-    "RANK",
-    "LOCAL_RANK",
-    "WORLD_SIZE",
-    "GROUP_RANK",
-    "TORCHELASTIC_RESTART_COUNT",
-    "TORCHELASTIC_RUN_ID",
-    "SLURM_PROCID",
-    "SLURM_JOB_ID",
-)
 
 
 class Agent:
@@ -103,7 +93,10 @@ class Agent:
         self._is_closed = False
         self._began_ns = monotonic_ns()
         self._is_ticking = False
-        self.writer = Writer(os.path.join(self.directory, file_of(process)))
+        self._childhood = Childhood()
+        self._tell_role = guarded(self._childhood.on_row, "role of a process", self.gap)
+        self._learn_role = guarded(self._childhood.learn, "role of a process", self.gap)
+        self.writer = Writer(os.path.join(self.directory, file_in_job(process, os.environ)))
 
     def start(self) -> None:
         """Say who we are, and listen to the collector, to forks and to the end."""
@@ -132,9 +125,9 @@ class Agent:
 
     def introduce(self) -> None:
         """Write who this process is; again when more is known of it."""
-        told = (name for name in _TOLD_ENVIRONMENT if name in os.environ)
+        told = (name for name in JOB_VARIABLES if name in os.environ)
         environment = {name: storable(os.environ[name]) for name in told}
-        environment["allocator"] = self._heap.allocator
+        environment |= {"allocator": self._heap.allocator, **self._childhood.group}
         self.writer.append(
             ProcessStart(
                 process=self.process,
@@ -174,6 +167,7 @@ class Agent:
                 self._collect()
             step = self.counters[source].count
             pulse.take(monotonic_ns(), step, self._collections)
+            self._tell_role(self)
             self._look(source, step)
         finally:
             self._busy.release()
@@ -211,7 +205,10 @@ class Agent:
 
     def tick(self) -> bool:
         """In the ticker's thread. False: no more ticks are wanted."""
-        is_torchs_child = self.is_armed and self.kind != "process"  # its steps are on their way
+        self._learn_role(self)
+        # A loader's worker, or a rank: its steps are on their way.
+        is_for_steps = self.kind != "process" and not self._childhood.is_of_a_pool
+        is_torchs_child = self.is_armed and is_for_steps
         if self._is_closed or self._rank > _RANK["tick"] or is_torchs_child:
             return False
         counter, pulse = self.counters["tick"], self.pulse

@@ -13,7 +13,7 @@ from leakscope import errors
 from leakscope.agent import Agent, running_agent, start_agent, step, stop_agent
 from leakscope.inject import RUN_DIR
 from leakscope.model import FORMAT_VERSION, Comparison, Report, Run
-from leakscope.record.format import storable, write_run
+from leakscope.record.format import RANK_VARIABLES, host_name, number_in, storable, write_run
 
 if TYPE_CHECKING:
     from leakscope.record.reader import Recording
@@ -114,6 +114,9 @@ def new_directory(wanted: str | None, words: list[str] | tuple[str, ...]) -> str
         script = "run" if HIDDEN in script else script
         stem = os.path.splitext(os.path.basename(script.rstrip("/")))[0] or "run"
         name = f"{stem}-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}"
+        if (rank := number_in(os.environ, RANK_VARIABLES)) is not None:
+            # Tasks of one job start in the same second, perhaps with the same number.
+            name += f"-{host_name()}-rank{rank}"
         wanted = os.path.join(".leakscope", name)
     try:
         if os.path.isdir(wanted) and os.listdir(wanted):

@@ -11,12 +11,14 @@ from leakscope import text
 SLUGS = (
     "bad-option",
     "cannot-copy",
+    "cannot-reach",
     "cannot-write",
     "command-not-found",
     "corrupt-recording",
     "did-not-grow",
     "hidden-words",
     "lines-not-watched",
+    "missing-extra",
     "no-lines",
     "no-program",
     "no-recording",
@@ -130,6 +132,24 @@ def cannot_write(path: str, detail: str) -> LeakscopeError:
         why=text.clean(detail),
         do="choose another place with --out DIR for the recording, or -o FILE for the report",
         slug="cannot-write",
+    )
+
+
+def cannot_reach(path: str, detail: str) -> LeakscopeError:
+    return LeakscopeError(
+        f"{_quoted(path)} cannot be reached",
+        why=text.clean(detail),
+        do="check the address; places such as s3:// need the package of fsspec for them (s3fs)",
+        slug="cannot-reach",
+    )
+
+
+def missing_extra(package: str, extra: str, purpose: str) -> LeakscopeError:
+    return LeakscopeError(
+        f"{package} is not installed",
+        why=f"{purpose} needs it, and leakscope does without it otherwise",
+        do=f"pip install 'leakscope[{extra}]'",
+        slug="missing-extra",
     )
 
 

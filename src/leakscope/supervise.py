@@ -14,7 +14,8 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple, Protocol
 
-from leakscope.model import Gap, Moment, ProcessEnd, ProcessStart, Pulses, Sample
+from leakscope.model import Gap, Moment, ProcessEnd, ProcessStart, Pulses, Sample, Source
+from leakscope.observe.crowds import Crowds, script_of
 from leakscope.observe.limits import Cgroup, find_cgroup, read_meminfo
 from leakscope.observe.loaded import Loading, Mapped, record_of
 from leakscope.observe.processes import (
@@ -24,7 +25,14 @@ from leakscope.observe.processes import (
     environment_of,
     find_tree,
 )
-from leakscope.record.format import SUPERVISOR_FILE, delta_code, name_process, storable
+from leakscope.record.format import (
+    JOB_VARIABLES,
+    MACHINE,
+    SUPERVISOR_FILE,
+    delta_code,
+    name_process,
+    storable,
+)
 from leakscope.record.secrets import hide_in_command
 from leakscope.record.writer import Writer
 
@@ -62,9 +70,6 @@ when RSS has changed by 4 % since, for then the question is what it consists of.
 around, shared against private pages is the question, and a worker may live for two seconds only,
 so it is asked more often; a 25th of the age soon makes that rare."""
 _FLUSH_S = 0.5
-
-_RANKS = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "SLURM_PROCID")
-_MACHINE = "machine"
 
 
 class Exited(NamedTuple):
@@ -131,6 +136,8 @@ class Supervisor:
         """How the program ended: known here even if a full disk kept it out of the recording."""
         self._gaps: set[Gap] = set()
         self._mapped: dict[str, Mapped] = {}
+        self._zombies_count = 0
+        self._crowds = Crowds()
 
     @property
     def lost_records(self) -> int:
@@ -237,7 +244,12 @@ class Supervisor:
             self._next_flush_s = now_s + _FLUSH_S
 
     def _find_members(self) -> None:
-        for found in find_tree(self._root_pid):
+        zombies: list[int] = []
+        tree = find_tree(self._root_pid, zombies)
+        self._zombies_count = len(zombies)
+        for parent in self._crowds.meet(tree):
+            self._tell_script(parent)
+        for found in tree:
             member = self._members.get(found.process)
             if member is None:
                 try:
@@ -251,6 +263,12 @@ class Supervisor:
                     member.command = command
                     self._introduce(found, command)
 
+    def _tell_script(self, parent: Found) -> None:
+        """The text of a script whose processes pile up: it has the line that starts them."""
+        script = script_of(parent.pid)
+        if script is not None:
+            self._writer.append(Source(parent.process, *script))
+
     def _introduce(self, found: Found, command: tuple[str, ...]) -> None:
         kind = "main" if found.pid == self._root_pid else kind_of(command)
         self._writer.append(
@@ -261,7 +279,7 @@ class Supervisor:
                 at=_now(),
                 kind=kind,
                 command=hide_in_command(command, self._environment),
-                environment=environment_of(found.pid, _RANKS),
+                environment=environment_of(found.pid, JOB_VARIABLES),
             )
         )
         if (flag := unfollowed_flag(command)) is not None:
@@ -300,6 +318,7 @@ class Supervisor:
         with suppress(OSError):
             values |= read_meminfo()
         values["mono_ns"] = time.monotonic_ns()
+        values["zombies_count"] = self._zombies_count
         length = max((len(column) for column in self._machine_rows.values()), default=0)
         for name in {*values, *self._machine_rows}:
             column = self._machine_rows.setdefault(name, [None] * length)
@@ -312,7 +331,7 @@ class Supervisor:
             self._write_rows(process, member)
         if self._machine_rows:
             columns = {name: delta_code(column) for name, column in self._machine_rows.items()}
-            self._writer.append(Pulses(_MACHINE, "time", columns))
+            self._writer.append(Pulses(MACHINE, "time", columns))
             self._machine_rows.clear()
 
     def _write_rows(self, process: str, member: _Member) -> None:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from leakscope.judge.axis import Axis, Floats, best_source, clock_axis, own_axis
 from leakscope.model import LOOKS, Mark, Sample, Series, SeriesKey
+from leakscope.record.format import is_machine
 from leakscope.record.reader import Recording
 
 _PAGE = float(os.sysconf("SC_PAGE_SIZE"))
@@ -37,6 +38,7 @@ class RunSeries:
 
     def __init__(self, recording: Recording) -> None:
         self.recording = recording
+        self.lineage = recording.lineage()
         self.sources = {
             process: source
             for process in recording.pulsed()
@@ -56,7 +58,7 @@ class RunSeries:
         for sample in recording.samples:
             samples.setdefault(sample.process, []).append(sample)
         for process in dict.fromkeys((*recording.pulsed(), *samples)):
-            if process != "machine":
+            if not is_machine(process):
                 self._add_rows(process)
                 self._add_samples(process, samples.get(process, ()))
 
@@ -91,8 +93,12 @@ class RunSeries:
         def importance(process: str) -> tuple[bool, bool, float]:
             start = starts.get(process)
             kind = start.kind if start else ""
-            rank = start.environment.get("RANK") if start else None
-            return kind == "main", rank == "0", float(self.axes[process].last_step)
+            place = self.lineage.place_of(process)
+            is_first = place is not None and place.rank == 0
+            # Every task of a job that was merged has a main process of its own.
+            is_alone = place is None or is_first or not self.recording.run.hosts
+            is_main = kind == "main" and is_alone
+            return is_main, is_first, float(self.axes[process].last_step)
 
         stepping = [process for process, axis in self.axes.items() if len(axis.steps) >= 2]
         if stepping and not self._by_clock:
@@ -134,12 +140,9 @@ class RunSeries:
         own = self.axes.get(process)
         if own is not None and len(own.steps) >= 2:
             return own
-        start = self.recording.starts.get(process)
-        for name, axis in self.axes.items():
-            parent = self.recording.starts.get(name)
-            if start and parent and parent.pid == start.parent_pid and len(axis.steps) >= 2:
-                return axis
-        return self.axis
+        parent = self.lineage.parent_of(process)
+        axis = self.axes.get(parent) if parent is not None else None
+        return axis if axis is not None and len(axis.steps) >= 2 else self.axis
 
     def _add_rows(self, process: str) -> None:
         if process in self.sources:
@@ -230,7 +233,7 @@ def even_out(steps: Floats) -> NDArray[np.intp]:
         return np.arange(len(steps))
     late = steps[steps >= (steps[0] + steps[-1]) / 2]
     shortest = float(np.median(np.diff(late))) / 2 if len(late) > 2 else 0.0
-    if np.all(np.diff(steps) >= shortest):
+    if float(np.min(np.diff(steps))) >= shortest:
         return np.arange(len(steps))
     kept = [0]
     for index in range(1, len(steps)):

@@ -45,6 +45,8 @@ class Run(Noun, frozen=True):
     """Working directory of the program; paths in a report are relative to it."""
     machine: Machine
     settings: dict[str, str] = {}
+    hosts: dict[str, Machine] = {}
+    """The machines of a merged recording, by the name its processes have them by."""
 
 
 class Moment(Written, frozen=True):
@@ -70,6 +72,8 @@ class ProcessStart(Written, frozen=True, tag="process"):
     """Version of the interpreter, if the agent itself wrote this record."""
     environment: dict[str, str] = {}
     """RANK, LOCAL_RANK, WORLD_SIZE … where they are set."""
+    host: str = ""
+    """Where it ran, if that is not the machine of the header: in merged recordings."""
 
 
 class Pulses(Written, frozen=True, tag="pulses"):

@@ -241,7 +241,14 @@ def finding_processes(report: Report, finding: Finding) -> str | None:
         return None
     shown = ", ".join(names[:_PROCESSES_SHOWN])
     more = len(names) - _PROCESSES_SHOWN
-    return f"{shown} and {text.count(more)} more" if more > 0 else shown
+    shown += f" and {text.count(more)} more" if more > 0 else ""
+    kinds = {p.kind for p in report.processes if process_name(report, p.process) in names}
+    if len(names) > 1 and len(kinds) == 1 and (kind := _MANY.get(kinds.pop())):
+        return f"×{len(names)} {kind}: {shown}"
+    return shown
+
+
+_MANY = {"worker": "workers", "rank": "ranks", "child": "child processes"}
 
 
 def _is_main(report: Report, name: str) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from leakscope import text
 from leakscope.model import Finding, Outcome, Report, Site, TraceLine
-from leakscope.render import sentences, trace
+from leakscope.render import family, sentences, trace
 from leakscope.render.markdown import code as _code
 from leakscope.render.markdown import escaped as _escaped
 from leakscope.render.markdown import fenced as _fenced
@@ -27,6 +27,7 @@ def render(report: Report, style: Style) -> str:
         *_not_explained(report),
         *_series(report),
         *_peak(report),
+        *_job(report),
         *_processes(report),
         *_listed(
             "Notes",
@@ -155,27 +156,24 @@ def _peak(report: Report) -> Iterable[str]:
 def _processes(report: Report) -> Iterable[str]:
     if len(report.processes) < 2:
         return
-    rows = []
-    for process in report.processes:
-        sizes = (
-            process.first_rss_bytes,
-            process.last_rss_bytes,
-            process.peak_rss_bytes,
-            process.last_uss_bytes,
-        )
-        rows.append(
-            [
-                sentences.process_name(report, process.process),
-                str(process.pid),
-                "" if process.steps is None else text.count(process.steps),
-                *("" if size is None else text.size(size) for size in sizes),
-                sentences.process_end(process)
-                + ("" if process.is_followed else ", seen from outside only"),
-            ]
-        )
-    yield _table(
-        ["process", "pid", "steps", "RSS first", "RSS last", "RSS peak", "private", "ended"], rows
-    )
+    table = family.process_table(report.processes)
+    yield _table(table.headers, table.rows)
+    if not all(process.is_followed for process in report.processes):
+        yield _escaped("* seen from outside only")
+    if said := family.together(report.processes):
+        yield _escaped(text.sentence(said))
+
+
+def _job(report: Report) -> Iterable[str]:
+    if report.job is None:
+        return
+    yield f"**Ranks:** {_escaped(text.sentence(report.job.says))}"
+    table = family.rank_table(report.job.ranks)
+    yield _table(table.headers, table.rows)
+    if report.job.band:
+        yield f"{_escaped(text.metric(report.job.band_metric))}, over the ranks:"
+        table = family.band_table(report.job.band)
+        yield _table(table.headers, table.rows)
 
 
 def _machine(report: Report) -> Iterable[str]:
