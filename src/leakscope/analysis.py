@@ -17,9 +17,12 @@ from leakscope.judge.overall import judge_run
 from leakscope.judge.series import RunSeries
 from leakscope.model import REPORT_SCHEMA, Finding, Gap, Report
 from leakscope.record.reader import Recording, load
+from leakscope.summarise.black_boxes import full_moments
+from leakscope.summarise.devices import devices_of
 from leakscope.summarise.facts import (
     blind_spots_of,
     cost_of,
+    devices_now,
     ending_of,
     machine_of,
     memory_now,
@@ -53,18 +56,7 @@ def analyse_with_changes(recording: Recording) -> Analysis:
     attribution = attribute(recording, decided, is_by_holders=decided is not judged)
     overall = prove(decided, attribution)
     now = memory_now(recording)
-    when = (
-        forecast(
-            overall,
-            limit_bytes=now.limit_bytes,
-            limit_from=now.limit_from,
-            now_bytes=now.used_bytes,
-            last_step=run.axis.last_step,
-            step_seconds=run.axis.step_seconds,
-        )
-        if now is not None
-        else None
-    )
+    when = forecast(overall, now, devices_now(recording), run.axis)
     kinds = {process: start.kind for process, start in recording.starts.items()}
     sources = sources_for(recording, run.axis.process or "")
     scene = Scene(names, kinds, run.axis.source, recording.run.directory, sources, machine)
@@ -98,6 +90,8 @@ def analyse_with_changes(recording: Recording) -> Analysis:
         started_wall_ns=recording.run.started_wall_ns,
         leakscope=recording.run.leakscope,
         harmless=harmless,
+        devices=devices_of(run, names),
+        black_boxes=full_moments(recording, names),
     )
     return Analysis(report, fixed.changes)
 
@@ -109,8 +103,8 @@ def _fixed(
     gaps: list[Gap],
 ) -> Fixed:
     suspects = [
-        (suspect, sources_for(recording, process))
-        for process, explained in attribution.explained.items()
+        (suspect, sources_for(recording, explained.process))
+        for explained in attribution.explained.values()
         for suspect in explained.suspects
     ]
     return with_diffs(findings, suspects, recording.run.directory, gaps)

@@ -40,14 +40,15 @@ def attribute(
     for account in accounts:
         shape = account.verdict.shape
         if shape in _NOT_KEPT:
-            explained[account.process] = Explained(account.process, ())
+            explained[account.key] = Explained(account.process, ())
             continue
-        explained[account.process] = explain_growth(
+        explained[account.key] = explain_growth(
             recording,
             account.process,
             is_copy_on_write=shape is Shape.COPY_ON_WRITE,
             is_resident=account.verdict.series.metric == RSS,
             per_step=account.verdict.bytes_per_step.value if is_by_holders else None,
+            device=account.device,
         )
     return Attribution(accounts, explained)
 
@@ -55,8 +56,8 @@ def attribute(
 def prove(overall: Overall, attribution: Attribution) -> Overall:
     """The same answer, called a leak where holders account for the growth."""
     proven = {
-        process: explained
-        for process, explained in attribution.explained.items()
+        key: explained
+        for key, explained in attribution.explained.items()
         if proven_share(explained) >= _PROVEN_SHARE
     }
     if not proven:
@@ -66,11 +67,11 @@ def prove(overall: Overall, attribution: Attribution) -> Overall:
             verdict=_as_leak(account.verdict),
             verdicts=(_as_leak(account.verdicts[0]), *account.verdicts[1:]),
         )
-        if account.process in proven
+        if account.key in proven
         else account
         for account in overall.accounts
     )
-    keys = {account.verdict.series for account in accounts if account.process in proven}
+    keys = {account.verdict.series for account in accounts if account.key in proven}
     verdicts = tuple(
         _as_leak(verdict) if verdict.series in keys or is_sum else verdict
         for is_sum, verdict in _with_sum(overall)

@@ -14,12 +14,13 @@ from statistics import median
 from typing import NamedTuple
 
 from leakscope.attribute.create_graph import find_create_graph
+from leakscope.attribute.device import PINNED, bytes_on, lines_without_holder, name_of_line
 from leakscope.attribute.fingerprint import fingerprint
 from leakscope.attribute.guard import has_capacity_guard
 from leakscope.attribute.hooks import is_in_hook
 from leakscope.attribute.keeper import find_keepers
 from leakscope.attribute.places import site_of
-from leakscope.model import Holding, Link, Site, SiteTally, Window
+from leakscope.model import DEVICE_TOOL, Holding, Link, Site, SiteTally, Window
 from leakscope.record.reader import Columns, Recording
 
 BLOCK_BYTES = 71.0
@@ -82,17 +83,19 @@ def explain_growth(
     is_copy_on_write: bool = False,
     is_resident: bool = False,
     per_step: float | None = None,
+    device: str | None = None,
 ) -> Explained:
     """The suspects of one process, the largest share first; together at most the whole growth.
 
     `is_resident`: it is resident memory that grows, so it is that which they have to account for;
     what little malloc's counters grew meanwhile says nothing about it. `per_step`: the growth,
-    where it is known better than by the counters."""
+    where it is known better than by the counters. `device`: whose memory it is, if not the
+    host's."""
     sources = sources_for(recording, process)
     if is_copy_on_write:
         return _explain_copies(recording, process, sources)
     latest = _latest(recording.holdings, process)
-    measured = _measured_per_step(recording, process, latest)
+    measured = _measured_per_step(recording, process, latest, device)
     if is_resident:
         rows = recording.columns(process, looked_at(recording, process))
         measured = max(measured, _slope(rows, "rss_bytes", 0, sys.maxsize) or 0.0)
@@ -101,15 +104,18 @@ def explain_growth(
     found = []
     is_clock = looked_at(recording, process) == CLOCK
     for holding in latest:
-        rate = _count_per_step(holding) * holding.bytes_each
+        rate = _count_per_step(holding) * bytes_on(holding, device)
         if is_clock and len(holding.counts) >= _COUNTS_OF_A_LOOK:
             # Our own looks slow the program down: compare over the same stretch of time.
-            rate = _first_rate(holding) * holding.bytes_each
+            rate = _first_rate(holding) * bytes_on(holding, device)
         if measured <= 0 or rate <= 0:
             continue
         found.append(_suspect(holding, rate / measured, sources))
     if sum(suspect.share for suspect in found) < _ENOUGH_EXPLAINED:
-        found += _native_suspects(recording, process, measured, sources)
+        if device is None:
+            found += _native_suspects(recording, process, measured, sources)
+        elif measured > 0:
+            found += _unheld_suspects(recording, process, device, measured, sources)
     total = sum(suspect.share for suspect in found)
     if total > 1.0:
         # Two holders of the same things, or a weight too high: never more than there is.
@@ -125,6 +131,26 @@ def looked_at(recording: Recording, process: str) -> str:
     return looks[-1].source if looks else ""
 
 
+def _unheld_suspects(
+    recording: Recording, process: str, device: str, measured: float, sources: Mapping[str, str]
+) -> list[Suspect]:
+    """Lines whose device memory stays in use without a holder in Python."""
+    return [
+        Suspect(
+            holding=holding,
+            share=a_step * holding.bytes_each / measured,
+            count_per_step=a_step,
+            site=site,
+            keeper=None,
+            named=None,
+            fingerprint=name_of_line(holding),
+            is_bounded="",
+            looks=1,
+        )
+        for holding, a_step, site in lines_without_holder(recording, process, device, sources)
+    ]
+
+
 def _native_suspects(
     recording: Recording, process: str, measured: float, sources: Mapping[str, str]
 ) -> list[Suspect]:
@@ -132,7 +158,11 @@ def _native_suspects(
 
     What a step has in flight is alive at the end of any window, and the same in both."""
     windows = sorted(
-        (window for window in recording.windows if window.process == process),
+        (
+            window
+            for window in recording.windows
+            if window.process == process and window.tool != DEVICE_TOOL
+        ),
         key=lambda window: window.steps,
     )
     if len(windows) < _WINDOWS_AGREEING or measured <= 0:
@@ -231,21 +261,42 @@ def _latest(holdings: Sequence[Holding], process: str) -> list[Holding]:
     return [holding for holding in ours if holding.counts[-1][0] == last]
 
 
-def _measured_per_step(recording: Recording, process: str, latest: Sequence[Holding]) -> float:
+def _measured_per_step(
+    recording: Recording, process: str, latest: Sequence[Holding], device: str | None = None
+) -> float:
     """Growth per step of what is alive, by the rows of the source that was looked at, over the
     steps between the looks and as many after them."""
     source = looked_at(recording, process)
-    if source == CLOCK and (by_marks := _measured_by_marks(recording, process)) > 0:
+    if (
+        device is None
+        and source == CLOCK
+        and (by_marks := _measured_by_marks(recording, process)) > 0
+    ):
         return by_marks
     columns = recording.columns(process, source)
     steps = [step for holding in latest for step, _ in holding.counts]
     first, last = (min(steps), 2 * max(steps)) if steps else (0, sys.maxsize)
+    if device == PINNED:
+        return max(_pinned_per_step(recording, process), 0.0)
+    if device is not None:
+        return max(_slope(columns, f"{device}.allocated_bytes", first, last) or 0.0, 0.0)
     live = _slope(columns, "in_use_bytes", first, last)
     if live is None:
         # Resident memory has the small objects in it already.
         return max(_slope(columns, "rss_bytes", first, last) or 0.0, 0.0)
     blocks = _slope(columns, "blocks_count", first, last) or 0.0
     return max(live, 0.0) + BLOCK_BYTES * max(blocks, 0.0)
+
+
+def _pinned_per_step(recording: Recording, process: str) -> float:
+    """By the samples between which steps were counted."""
+    points = [
+        (sample.at.step, sample.values["pinned_bytes"])
+        for sample in recording.samples
+        if sample.process == process and sample.at.step and "pinned_bytes" in sample.values
+    ]
+    columns: Columns = {"step": [s for s, _ in points], "pinned_bytes": [v for _, v in points]}
+    return _slope(columns, "pinned_bytes", 0, sys.maxsize) or 0.0
 
 
 def _measured_by_marks(recording: Recording, process: str) -> float:

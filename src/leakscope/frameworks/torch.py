@@ -16,6 +16,7 @@ from weakref import WeakKeyDictionary, WeakSet
 
 from leakscope.model import Gap, Tally
 from leakscope.observe.counter import StepCounter
+from leakscope.observe.devices import Door, open_door
 from leakscope.observe.guard import guarded
 from leakscope.observe.tap import CallTap, Tap
 
@@ -46,6 +47,7 @@ class Listener(Protocol):
     def gap(self, gap: Gap) -> None: ...
     def became(self, kind: str, name: str) -> None: ...
     def met_dataset(self, dataset: Any) -> None: ...
+    def met_devices(self, door: Door) -> None: ...
 
 
 class TorchAdapter:
@@ -74,6 +76,7 @@ class TorchAdapter:
             ("optimizer steps", self._hook_optimizers),
             ("data loader workers", self._hook_workers),
             ("checkpoints", self._hook_saves),
+            ("GPU memory", self._meet_devices),
         ):
             self._guard(hook, name)()
         self._listen()
@@ -88,6 +91,11 @@ class TorchAdapter:
             tap.remove()
         self._handles.clear()
         self._taps.clear()
+
+    def _meet_devices(self) -> None:
+        door = open_door(self._torch)
+        if door is not None:
+            self._agent.met_devices(door)
 
     # ── the optimizer ──
 

@@ -19,6 +19,7 @@ from typing import Any
 
 from leakscope.observe import autograd
 from leakscope.observe.autograd import HEAP_TYPE, flags_of, mro_of
+from leakscope.observe.devices import rounded
 
 SHARED = -1
 """Owner of what the rest of the program leads to as well."""
@@ -57,7 +58,11 @@ class Reached:
     """Everything reached from some items, numbered in the order it was met."""
 
     def __init__(
-        self, most_objects: int, ignore: Set[int], ours: Mapping[int, int] = _NONE
+        self,
+        most_objects: int,
+        ignore: Set[int],
+        ours: Mapping[int, int] = _NONE,
+        blocks: Mapping[int, int] = _NONE,
     ) -> None:
         self.things: list[Any] = []
         self.roles: list[Role] = []
@@ -68,6 +73,8 @@ class Reached:
         """References from inside that the thing's own count knows of."""
         self.found_by: list[int] = []
         self.found_via: list[str] = []
+        self.on_device: dict[int, str] = {}
+        """The storages that are not in the host's memory: where they are."""
         self.items = 0
         self.is_cut = False
         self.gap: str | None = None
@@ -79,6 +86,7 @@ class Reached:
         self._kinds: dict[int, tuple[Role, Callable[[Any], int]]] = {}
         self._ignore = set(ignore) | _ids_of_globals()
         self._ours = ours
+        self._blocks = blocks
 
     def explore(self, items: list[Any]) -> None:
         for item in items:
@@ -179,8 +187,19 @@ class Reached:
         storage = autograd.storage_face(thing)
         if storage is not None:
             self._refer(number, storage)
+            self._place(storage, thing)
         for via, value in autograd.neighbours(thing):
             self._refer(number, value, via, is_counted=via != ".grad_fn")
+
+    def _place(self, storage: Any, tensor: Any) -> None:
+        """Note where a storage is; on a device it takes a block of the allocator's."""
+        device = autograd.device_of(tensor)
+        number = self._numbers.get(-storage._cdata)
+        if device is None or number is None or number in self.on_device:
+            return
+        self.on_device[number] = device
+        block = self._blocks.get(autograd.address_of(tensor)) if self._blocks else None
+        self.sizes[number] = block or rounded(self.sizes[number])
 
     def _follow_saved(self, number: int, thing: Any) -> None:
         saved = autograd.read_saved("", thing)

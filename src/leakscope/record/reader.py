@@ -10,6 +10,7 @@ import msgspec
 from leakscope import errors
 from leakscope.model import (
     FORMAT_VERSION,
+    BlackBox,
     Census,
     Gap,
     Holding,
@@ -42,6 +43,7 @@ class Recording:
         self.gaps: list[Gap] = []
         self.holdings: list[Holding] = []
         self.windows: list[Window] = []
+        self.black_boxes: list[BlackBox] = []
         self.sources_of: dict[str, dict[str, str]] = {}
         """Texts of the program's files, by process and file."""
         self.followed: set[str] = set()
@@ -76,6 +78,8 @@ class Recording:
                 self.holdings.append(record)
             case Window():
                 self.windows.append(record)
+            case BlackBox():
+                self.black_boxes.append(record)
             case Source():
                 self.sources_of.setdefault(record.process, {})[record.file] = record.text
             case Gap():
