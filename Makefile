@@ -48,7 +48,7 @@ bench: $(READY)
 GPU_PYTHON ?= python3
 GPU_DEPS ?= .gpu-deps
 gpu-check:
-	PYTHONPATH=src:$(GPU_DEPS) PYTHONUNBUFFERED=1 $(GPU_PYTHON) bench/gpu_check.py $(GPU_CHECK)
+	PYTHONPATH=$(CURDIR)/src:$(abspath $(GPU_DEPS)) PYTHONUNBUFFERED=1 $(GPU_PYTHON) bench/gpu_check.py $(GPU_CHECK)
 
 gpu-deps:
 	$(PYTHON) -m pip install --quiet --no-deps --target $(GPU_DEPS) --python-version 3.12 --only-binary=:all: \

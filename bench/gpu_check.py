@@ -198,7 +198,8 @@ def situations(keep: Callable[[str, str], None]) -> list[dict[str, Any]]:
 
 def _levels(keep: Callable[[str, str], None]) -> dict[str, Any]:
     """Beside another process on the same device: do the levels add up?"""
-    code = "import torch; x = torch.zeros(1 << 28, device='cuda'); print(flush=True); input()"
+    code = "import sys, torch; x = torch.zeros(1 << 28, device='cuda'); "
+    code += "print(flush=True); sys.stdin.read()"
     with subprocess.Popen(
         [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     ) as other:

@@ -18,7 +18,7 @@ def look(moment):
     """Prints what is in use by role, and what has no tensor."""
     torch.cuda.synchronize()
     began = time.perf_counter()
-    blocks = DOOR.blocks()
+    blocks = DOOR.snapshot().blocks
     found = look_at_device("cuda:0", blocks, time.monotonic_ns() + 10**9)
     took = time.perf_counter() - began
     roles = {}

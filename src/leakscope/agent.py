@@ -180,8 +180,9 @@ class Agent:
                 self._follow(source)
             step = self.counters[source].count
             pulse.take(monotonic_ns(), step, self._collections)
+            # Before the look: a window that it opens wants the very next steps.
+            self._watch_limits(pulse.taken_ns, pulse.is_disturbed)
             self._look(source, step)
-            self._watch_limits(pulse.taken_ns)
         finally:
             self._busy.release()
 

@@ -169,7 +169,7 @@ _METRICS = {
     "cuda.allocated_bytes": "GPU, in use",
     "cuda.reserved_bytes": "GPU, reserved",
     "cuda.unused_bytes": "GPU, reserved and free",
-    "pinned.in_use_bytes": "pinned, in use",
+    "pinned.in_use_bytes": "in use",
 }
 _OWNERS = frozenset({"", "heap", "process", "python", "cgroup"})
 

@@ -10,12 +10,13 @@ from collections.abc import Iterator, Mapping
 
 from leakscope.attribute.fingerprint import fingerprint
 from leakscope.attribute.places import site_of
+from leakscope.judge.series import PINNED
 from leakscope.model import DEVICE_TOOL, Holding, Link, Site
 from leakscope.record.reader import Recording
 
-PINNED = "pinned"
 _FEWEST_A_STEP = 0.5
-_TENSORS = ("tensors", "saved")
+_TENSORS = ("tensors", "saved", "arrays")
+"""Pinned memory among them: to Python it is memory of somebody else's, as an array's is."""
 
 
 def bytes_on(holding: Holding, device: str | None) -> float:

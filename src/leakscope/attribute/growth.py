@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from leakscope.attribute.suspects import Explained, Suspect, explain_growth
 from leakscope.judge.account import Account
 from leakscope.judge.overall import Overall
-from leakscope.judge.series import RSS
+from leakscope.judge.series import RESERVED, RSS
 from leakscope.model import Outcome, Shape, Verdict
 from leakscope.record.reader import Recording
 
@@ -49,6 +49,7 @@ def attribute(
             is_resident=account.verdict.series.metric == RSS,
             per_step=account.verdict.bytes_per_step.value if is_by_holders else None,
             device=account.device,
+            is_reserved=account.verdict.series.metric == RESERVED,
         )
     return Attribution(accounts, explained)
 

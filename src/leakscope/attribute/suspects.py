@@ -14,12 +14,13 @@ from statistics import median
 from typing import NamedTuple
 
 from leakscope.attribute.create_graph import find_create_graph
-from leakscope.attribute.device import PINNED, bytes_on, lines_without_holder, name_of_line
+from leakscope.attribute.device import bytes_on, lines_without_holder, name_of_line
 from leakscope.attribute.fingerprint import fingerprint
 from leakscope.attribute.guard import has_capacity_guard
 from leakscope.attribute.hooks import is_in_hook
 from leakscope.attribute.keeper import find_keepers
 from leakscope.attribute.places import site_of
+from leakscope.judge.series import PINNED
 from leakscope.model import DEVICE_TOOL, Holding, Link, Site, SiteTally, Window
 from leakscope.record.reader import Columns, Recording
 
@@ -84,18 +85,20 @@ def explain_growth(
     is_resident: bool = False,
     per_step: float | None = None,
     device: str | None = None,
+    is_reserved: bool = False,
 ) -> Explained:
     """The suspects of one process, the largest share first; together at most the whole growth.
 
     `is_resident`: it is resident memory that grows, so it is that which they have to account for;
     what little malloc's counters grew meanwhile says nothing about it. `per_step`: the growth,
     where it is known better than by the counters. `device`: whose memory it is, if not the
-    host's."""
+    host's; `is_reserved`: it is what its allocator has reserved that grows, by the pools of CUDA
+    graphs."""
     sources = sources_for(recording, process)
     if is_copy_on_write:
         return _explain_copies(recording, process, sources)
     latest = _latest(recording.holdings, process)
-    measured = _measured_per_step(recording, process, latest, device)
+    measured = _measured_per_step(recording, process, latest, device, is_reserved)
     if is_resident:
         rows = recording.columns(process, looked_at(recording, process))
         measured = max(measured, _slope(rows, "rss_bytes", 0, sys.maxsize) or 0.0)
@@ -262,7 +265,11 @@ def _latest(holdings: Sequence[Holding], process: str) -> list[Holding]:
 
 
 def _measured_per_step(
-    recording: Recording, process: str, latest: Sequence[Holding], device: str | None = None
+    recording: Recording,
+    process: str,
+    latest: Sequence[Holding],
+    device: str | None = None,
+    is_reserved: bool = False,
 ) -> float:
     """Growth per step of what is alive, by the rows of the source that was looked at, over the
     steps between the looks and as many after them."""
@@ -279,7 +286,8 @@ def _measured_per_step(
     if device == PINNED:
         return max(_pinned_per_step(recording, process), 0.0)
     if device is not None:
-        return max(_slope(columns, f"{device}.allocated_bytes", first, last) or 0.0, 0.0)
+        counter = "reserved_bytes" if is_reserved else "allocated_bytes"
+        return max(_slope(columns, f"{device}.{counter}", first, last) or 0.0, 0.0)
     live = _slope(columns, "in_use_bytes", first, last)
     if live is None:
         # Resident memory has the small objects in it already.

@@ -10,11 +10,12 @@ from msgspec.structs import replace
 
 from leakscope import text
 from leakscope.judge.account import Account, name_subject, settle, smallest_for
-from leakscope.judge.series import ALLOCATED, PINNED, PINNED_IN_USE, RESERVED, UNUSED
+from leakscope.judge.series import ALLOCATED, PINNED, PINNED_IN_USE, POOLS, RESERVED, UNUSED
 from leakscope.judge.verdict import judge
 from leakscope.model import Outcome, Series, Shape, Verdict
 
 _ENOUGH_POINTS = 8
+_MOSTLY = 0.5
 _SUBJECTS = {
     ALLOCATED: "GPU memory in use",
     RESERVED: "GPU memory that the allocator has reserved",
@@ -29,6 +30,8 @@ def account_for_device(
     """Judge what one process does on one device."""
     judged: dict[str, Verdict] = {}
     for metric, one in series.items():
+        if metric == POOLS:
+            continue  # explains the others
         smallest = smallest_for(one, smallest_that_matters)
         verdict = settle(judge(one, smallest_that_matters=smallest), smallest)
         subject = _SUBJECTS[metric]
@@ -62,6 +65,13 @@ def _fragmented(
             "and down too much from step to step to tell whether that is kept; run longer."
         )
         return replace(reserved, outcome=Outcome.UNKNOWN, because=because)
+    pools = _pools_rate(series.get(POOLS))
+    if pools >= _MOSTLY * reserved.bytes_per_step.value:
+        because = (
+            f"The pools of CUDA graphs on {device} grow by {text.size(pools)} per step: graphs are "
+            "captured anew and kept, each with the memory of all that runs inside it."
+        )
+        return replace(reserved, because=because)
     now = series[UNUSED].values[-1] if UNUSED in series else 0.0
     because = (
         f"The allocator reserves {rate} more of {device} per step while what is in use is flat: "
@@ -69,6 +79,13 @@ def _fragmented(
         "unused by now). Nothing is kept by the program."
     )
     return replace(reserved, shape=Shape.FRAGMENTATION, because=because)
+
+
+def _pools_rate(pools: Series | None) -> float:
+    """What CUDA graphs reserve per step, between the first sample and the last."""
+    if pools is None or len(pools.values) < 2:
+        return 0.0
+    return (pools.values[-1] - pools.values[0]) / (pools.steps[-1] - pools.steps[0])
 
 
 def _grows(verdict: Verdict) -> bool:

@@ -26,10 +26,13 @@ RESERVED = "cuda.reserved_bytes"
 UNUSED = "cuda.unused_bytes"
 """Of a device: in use, reserved by the framework's allocator, and the difference of the two. So
 called whichever kind of device it is; the series says which."""
-PINNED = "pinned"
+POOLS = "cuda.pool_bytes"
+"""Of what is reserved: the pools of CUDA graphs, sampled now and then."""
+PINNED = "pinned host memory"
 PINNED_IN_USE = "pinned.in_use_bytes"
 """Host memory that devices copy from: it is outside malloc, and treated as a device of its own."""
 _DEVICE_ROWS = {ALLOCATED: "allocated_bytes", RESERVED: "reserved_bytes"}
+_PINNED_WORTH_A_WORD = 1 << 20
 _SEGMENT = float(2 << 20)
 """The allocator reserves in pieces of so much at least."""
 
@@ -94,8 +97,12 @@ class RunSeries:
         moments = _floats(columns.get("mono_ns", ()))
         resident = _floats(columns.get("rss_bytes", ()))
         end = self.axis.mono_ns[-1]
-        after, before = resident[moments > end], resident[moments <= end]
-        lasted = (moments[-1] - end) / (end - self.axis.mono_ns[0]) if len(moments) else 0.0
+        # What the end of the program does, CUDA's clean-up above all, is not what it does.
+        over = min(self._marked("exiting", "end"), default=np.inf)
+        after, before = resident[(moments > end) & (moments < over)], resident[moments <= end]
+        lasted = (
+            (min(moments[-1], over) - end) / (end - self.axis.mono_ns[0]) if len(moments) else 0.0
+        )
         if len(after) < 2 or not len(before) or lasted < _WORTH_A_LOOK:
             return 0.0
         rise = float(np.max(after) - np.max(before))
@@ -206,7 +213,15 @@ class RunSeries:
             values = _floats([sample.values.get(name) for sample in samples])
             self._add(metric, process, steps, values, np.array([]))
         pinned = _floats([sample.values.get("pinned_bytes") for sample in samples])
-        if len(pinned) and np.nanmax(np.nan_to_num(pinned)) > 0:
+        for device in {sample.probe for sample in samples if "pool_bytes" in sample.values}:
+            of_device = [sample for sample in samples if sample.probe == device]
+            read = _floats([sample.values.get("pool_bytes") for sample in of_device])
+            moments = _floats([sample.at.mono_ns for sample in of_device])
+            at = self._axis_of(process).during(moments)
+            pools = _series(SeriesKey(POOLS, process, device), at, read)
+            if pools is not None and (process, device) in self.on_devices:
+                self.on_devices[process, device][POOLS] = pools
+        if len(pinned) and np.nanmax(np.nan_to_num(pinned)) >= _PINNED_WORTH_A_WORD:
             one = _series(SeriesKey(PINNED_IN_USE, process, PINNED), steps, pinned)
             if one is not None:
                 self.on_devices[process, PINNED] = {PINNED_IN_USE: one}

@@ -8,6 +8,7 @@ what it counts. A value that could not be read is absent, and its reason is in
 """
 
 from leakscope.model.recorded import (
+    BACKWARD,
     DEVICE_TOOL,
     DRIVER_GAP,
     FORMAT_VERSION,
@@ -58,6 +59,7 @@ from leakscope.model.reported import (
 )
 
 __all__ = [
+    "BACKWARD",
     "DEVICE_TOOL",
     "DRIVER_GAP",
     "FORMAT_VERSION",

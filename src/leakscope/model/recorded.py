@@ -107,6 +107,9 @@ class Mark(Written, frozen=True, tag="mark"):
 DEVICE_TOOL = "device"
 """Tool of the windows that were recorded by the allocator of a device."""
 
+BACKWARD = "<backward>"
+"""File of the one frame of what the backward pass has made: it runs without Python."""
+
 DRIVER_GAP = "device memory by the driver"
 """A gap that only matters to a program which uses a device."""
 

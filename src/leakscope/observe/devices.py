@@ -8,7 +8,10 @@ program has not, the door is shut.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import os
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from types import MappingProxyType, SimpleNamespace
 from typing import Any, NamedTuple, Protocol
 
 _BLOCK = 512
@@ -16,6 +19,8 @@ _BLOCK = 512
 _HISTORY_ENTRIES = 1
 """Of the trace of events, which is not wanted: stacks are kept with the blocks themselves."""
 _IN_USE = "active_allocated"
+_NO_POOL = (0, 0)
+_NOT_LOADED = SimpleNamespace()
 
 Stack = tuple[tuple[str, int, str], ...]
 """File, line and function, the innermost first."""
@@ -31,6 +36,36 @@ class Block(NamedTuple):
     """Where it was asked for; empty if it was not recorded, or asked for by the backward pass."""
     is_in_graph_pool: bool
     """Memory of a CUDA graph: it stays as long as the graph."""
+
+
+PoolId = tuple[int, ...]
+
+
+class Pool(NamedTuple):
+    """What CUDA graphs that share a pool have reserved; nobody else gets it while they live."""
+
+    device: str
+    bytes: int
+
+
+class Snapshot(NamedTuple):
+    """Everything an allocator has given out, at one moment."""
+
+    blocks: list[Block]
+    pools: dict[PoolId, Pool]
+
+    def pool_bytes(self, device: str) -> int:
+        return sum(pool.bytes for pool in self.pools.values() if pool.device == device)
+
+
+class Given(NamedTuple):
+    """The same as it is looked up: what lies at an address, and what a graph's pool has."""
+
+    by_address: Mapping[int, int] = MappingProxyType({})
+    by_pool: Mapping[PoolId, Pool] = MappingProxyType({})
+
+
+NOTHING_GIVEN = Given()
 
 
 class Door(Protocol):
@@ -56,7 +91,7 @@ class Door(Protocol):
     def details(self, index: int) -> dict[str, int]:
         """What is asked now and then: sizes, limits, how often it ran short."""
 
-    def blocks(self) -> list[Block] | None:
+    def snapshot(self) -> Snapshot | None:
         """Everything in use, or None where the allocator cannot tell."""
 
     def record_stacks(self, is_on: bool) -> bool:
@@ -72,6 +107,7 @@ class CudaDoor:
     kind = "cuda"
 
     def __init__(self, torch: Any) -> None:
+        self._torch = torch
         self._cuda = torch.cuda
         self._c = torch._C
         self._stats = torch._C._cuda_memoryStats
@@ -83,6 +119,8 @@ class CudaDoor:
     def why_shut(self) -> str | None:
         if self.is_open():
             return None
+        if os.environ.get("CUDA_VISIBLE_DEVICES") in ("", "-1"):
+            return "CUDA_VISIBLE_DEVICES leaves the program no device"
         return "PyTorch is built for it, and the program has not initialised it"
 
     def count(self) -> int:
@@ -122,9 +160,20 @@ class CudaDoor:
             values["pinned_held_bytes"] = host["allocated_bytes"]["current"]
         return values
 
-    def blocks(self) -> list[Block]:
-        """Through the raw call: `memory._snapshot()` takes 0.5 s the first time (lazy imports)."""
-        return list(_blocks_in(self._c._cuda_memorySnapshot(None)["segments"]))
+    def snapshot(self) -> Snapshot:
+        """By the raw call, and without the 5 s of import that it would begin with: it looks for
+        `torch._inductor` to name the frames of compiled code, and torch loads what it is asked for.
+        As long as nothing was compiled there is nothing to find (torch 2.11, seen on an H200)."""
+        namespace = vars(self._torch)
+        is_lazy = "torch._inductor" not in sys.modules and "_inductor" not in namespace
+        if is_lazy:
+            namespace["_inductor"] = _NOT_LOADED
+        try:
+            segments = self._c._cuda_memorySnapshot(None)["segments"]
+        finally:
+            if is_lazy:
+                namespace.pop("_inductor", None)
+        return Snapshot(list(_blocks_in(segments)), _pools_in(segments))
 
     def record_stacks(self, is_on: bool) -> bool:
         record = self._cuda.memory._record_memory_history
@@ -141,11 +190,21 @@ class CudaDoor:
         return True
 
 
+def _pools_in(segments: Iterable[dict[str, Any]]) -> dict[PoolId, Pool]:
+    pools: dict[PoolId, Pool] = {}
+    for segment in segments:
+        key = tuple(segment.get("segment_pool_id", _NO_POOL))
+        if key != _NO_POOL:
+            known = pools.get(key, Pool(f"{CudaDoor.kind}:{segment['device']}", 0))
+            pools[key] = Pool(known.device, known.bytes + segment["total_size"])
+    return pools
+
+
 def _blocks_in(segments: Iterable[dict[str, Any]]) -> Iterable[Block]:
     stacks: dict[int, Stack] = {}
     for segment in segments:
         device = f"{CudaDoor.kind}:{segment['device']}"
-        is_in_graph_pool = tuple(segment.get("segment_pool_id", (0, 0))) != (0, 0)
+        is_in_graph_pool = tuple(segment.get("segment_pool_id", _NO_POOL)) != _NO_POOL
         for block in segment["blocks"]:
             if block["state"] == _IN_USE:
                 frames = block.get("frames") or ()

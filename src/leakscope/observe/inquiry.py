@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from time import monotonic_ns
 from typing import NamedTuple
 
-from leakscope.model import Gap, Holding, Link, Moment, SiteTally
+from leakscope.model import BACKWARD, Gap, Holding, Link, Moment, SiteTally
 from leakscope.observe.containers import (
     Growing,
     Lengths,
@@ -22,7 +22,7 @@ from leakscope.observe.containers import (
     note_lengths,
 )
 from leakscope.observe.device_sites import DeviceWindow, sites_by_address
-from leakscope.observe.devices import Door
+from leakscope.observe.devices import NOTHING_GIVEN, Door, Given, Stack
 from leakscope.observe.graphs import GraphSizes, find_growing_graphs, note_graphs
 from leakscope.observe.heap import Heap
 from leakscope.observe.leads import (
@@ -77,7 +77,7 @@ class Inquiry:
         self._survivors = Survivors()
         self._window = SiteWindow()
         self._device_window = DeviceWindow(door)
-        self._block_bytes: dict[int, int] = {}
+        self._given = NOTHING_GIVEN
         self.device_sites: tuple[SiteTally, ...] = ()
         """Lines whose device memory, asked for in the last window, is in use still."""
         self._is_deep = False
@@ -121,10 +121,10 @@ class Inquiry:
             del heap
         self._noted = self._noted._replace(lengths=lengths)
         self._since = before.step
+        self._device_window.open(step, traced)
         self._survivors.begin(step, mark_after=max(traced // 2, 1))
         if self._survivors.why_not:
             self.gaps.append(Gap("survivors", self._survivors.why_not, self.process))
-        self._device_window.open(step, traced)
         self._window.open()
 
     def forget_lengths(self, step: int) -> None:
@@ -150,7 +150,7 @@ class Inquiry:
                 self._window.close()
             leads = self._ask_devices(leads, step)
             holdings = self._follow(leads, step, grown_bytes)
-            self._block_bytes = {}
+            self._given = NOTHING_GIVEN
             del leads
         return holdings
 
@@ -177,32 +177,37 @@ class Inquiry:
 
     def _ask_devices(self, leads: list[Lead], step: int) -> list[Lead]:
         """The same leads, those that lie on a device with their lines if Python knew none."""
-        blocks = self._device_window.close(step)
-        if not blocks:
+        snapshot = self._device_window.close(step)
+        if snapshot is None:
             self.device_sites = ()
             return leads
-        self._block_bytes = {block.address: block.bytes for block in blocks}
+        blocks = snapshot.blocks
+        self._given = Given({block.address: block.bytes for block in blocks}, snapshot.pools)
         self.device_sites = self._device_window.survivors(blocks)
-        stacks = {block.address: block.stack for block in blocks if block.stack}
-        return [
-            lead._replace(sites=sites_by_address(lead.items, stacks)) if not lead.sites else lead
-            for lead in leads
-        ]
+        stacks = self._device_window.stacks(blocks)
+        return [self._with_device_sites(lead, stacks) for lead in leads]
+
+    def _with_device_sites(self, lead: Lead, stacks: dict[int, Stack]) -> Lead:
+        """What the backward pass has made gets its Python object where it is first looked at: that
+        line did not make it."""
+        on_device = sites_by_address(lead.items, stacks)
+        is_of_backward = any(one.frames[0].file == BACKWARD for one in on_device)
+        return lead._replace(sites=on_device) if is_of_backward or not lead.sites else lead
 
     def _follow(self, leads: list[Lead], step: int, grown_bytes: float) -> list[Holding]:
         """Weigh the leads, find who holds the largest, put those of one description together."""
         assert self._noted is not None
         ours = our_references(leads)
         growing = {id(lead.it) for lead in leads if lead.kind == "container"}
-        blocks = self._block_bytes
+        given = self._given
         clear = [lead for lead in leads if lead.kind not in VAGUE]
-        weighed = weigh_all(clear, growing, ours, blocks)
+        weighed = weigh_all(clear, growing, ours, given)
         del clear
         self.explained = _explained(weighed) / max(grown_bytes, 1.0)
         self._is_deep = self.explained < _EXPLAINED
         if self._is_deep:
             vague = [lead for lead in leads if lead.kind in VAGUE]
-            vague_weighed = weigh_all(vague, growing, ours, blocks)
+            vague_weighed = weigh_all(vague, growing, ours, given)
             weighed += vague_weighed[:_VAGUE_FOLLOWED]
             weighed.sort(key=lambda one: -one.grown_bytes)
             del vague, vague_weighed

@@ -25,6 +25,7 @@ from leakscope.observe.autograd import (
 )
 from leakscope.observe.containers import Grower
 from leakscope.observe.cycles import is_in_cycle
+from leakscope.observe.devices import NOTHING_GIVEN, Given
 from leakscope.observe.gradient_cycles import find_gradient_cycles
 from leakscope.observe.graphs import GrowingGraph
 from leakscope.observe.sites import sites_of
@@ -180,15 +181,15 @@ def weigh_all(
     leads: list[Lead],
     ignored: Set[int],
     ours: Mapping[int, int],
-    blocks: Mapping[int, int] = MappingProxyType({}),
+    given: Given = NOTHING_GIVEN,
 ) -> list[Weighed]:
     """All leads, the heaviest first: at first glance, then the heaviest of them thoroughly.
 
     A thing costs 4 µs, and most of what grows in a process is small tables of its libraries."""
-    glanced = [weighed(lead, ignored, ours, _GLANCED_AT, blocks) for lead in leads]
+    glanced = [weighed(lead, ignored, ours, _GLANCED_AT, given) for lead in leads]
     glanced.sort(key=lambda one: -one.grown_bytes)
     thorough = [
-        weighed(one.lead, ignored, ours, _MOST_VISITED, blocks)
+        weighed(one.lead, ignored, ours, _MOST_VISITED, given)
         for one in glanced[:_WEIGHED_THOROUGHLY]
     ]
     return sorted(thorough + glanced[_WEIGHED_THOROUGHLY:], key=lambda one: -one.grown_bytes)
@@ -199,7 +200,7 @@ def weighed(
     ignored: Set[int],
     ours: Mapping[int, int],
     most_visited: int = _MOST_VISITED,
-    blocks: Mapping[int, int] = MappingProxyType({}),
+    given: Given = NOTHING_GIVEN,
 ) -> Weighed:
     """What one more keeps alive. `ignored` are the things that grow: an item that leads back to
     its own container (a frame's `self`, a parent pointer) does not keep all the others alive."""
@@ -208,7 +209,7 @@ def weighed(
         return Weighed(lead, 1.0, {"arrays": 1.0}, 0.0, (), {device: 1.0} if device else {})
     if lead.kind == "graph":
         return _weigh_graph(lead)
-    weight = weigh(lead.items, most_objects=most_visited, ignore=ignored, ours=ours, blocks=blocks)
+    weight = weigh(lead.items, most_objects=most_visited, ignore=ignored, ours=ours, given=given)
     each, parts, shared = weight.exclusive_bytes, dict(weight.parts), weight.shared_bytes
     chain = weight.longest
     if lead.keys:

@@ -32,7 +32,10 @@ _LONGEST_CONTAINERS = 3
 _ITEMS_WEIGHED, _MOST_VISITED = 4, 400
 _WORTH_TELLING = 1 << 20
 
-GRAPH_POOL, UNMATCHED = "graph pool", "none"
+GRAPH_POOL, WORKSPACE, UNMATCHED = "graph pool", "workspace", "none"
+_WORKSPACES = frozenset({32 << 20, (4096 * 2 + 16 * 8) << 10, 1 << 20})
+"""What PyTorch asks for on behalf of cuBLAS and cuBLASLt, once a stream: 32 MiB each on Hopper,
+8.1 MiB before it (aten/src/ATen/cuda/CublasHandlePool.cpp), 1 MiB as seen on an H200."""
 
 Group = tuple[str, str, str, Stack]
 """Role, description, holder and where it was asked for."""
@@ -58,7 +61,7 @@ def look_at_device(
         total += block.bytes
         matched += block.bytes if tenant is not None else 0
         _count(groups, _group_of(tenant, block), block.bytes)
-    occupants = _told(groups, tenants, device, deadline_ns, paths)
+    occupants = _told(_by_line(groups), tenants, device, deadline_ns, paths)
     del tenants
     return Occupancy(occupants, matched, total)
 
@@ -88,11 +91,29 @@ def tallies_of(occupancy: Occupancy) -> tuple[Tally, ...]:
 
 
 def _group_of(tenant: Tenant | None, block: Block) -> Group:
+    if tenant is None and not block.is_in_graph_pool and block.bytes in _WORKSPACES:
+        return (WORKSPACE, "", "cuBLAS or its like, by its size", ())
     if tenant is None:
         return (GRAPH_POOL if block.is_in_graph_pool else UNMATCHED, "", "", block.stack)
     # Of what a model is made of, one line says enough; what it has made is told by what it is.
     what = tenant.what if tenant.role in (TENSOR, SAVED) else ""
     return (tenant.role, what, tenant.holder, block.stack if tenant.role == TENSOR else ())
+
+
+def _by_line(groups: dict[Group, tuple[int, int]]) -> dict[Group, tuple[int, int]]:
+    """Stacks are known of what was made in a window only: where all that are known are one line's,
+    the others of that kind are its too."""
+    stacks: dict[tuple[str, str, str], set[Stack]] = {}
+    for role, what, holder, stack in groups:
+        if stack:
+            stacks.setdefault((role, what, holder), set()).add(stack)
+    merged: dict[Group, tuple[int, int]] = {}
+    for (role, what, holder, stack), (count, size) in groups.items():
+        known = stacks.get((role, what, holder), set())
+        only = next(iter(known)) if len(known) == 1 and what else stack
+        had = merged.get((role, what, holder, only), (0, 0))
+        merged[role, what, holder, only] = (had[0] + count, had[1] + size)
+    return merged
 
 
 def _count(groups: dict[Group, tuple[int, int]], group: Group, size: int) -> None:

@@ -13,13 +13,14 @@ from __future__ import annotations
 import gc
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
+from contextlib import suppress
 from enum import Enum
 from types import CodeType, FrameType, FunctionType, MethodDescriptorType, ModuleType
 from typing import Any
 
 from leakscope.observe import autograd
 from leakscope.observe.autograd import HEAP_TYPE, flags_of, mro_of
-from leakscope.observe.devices import rounded
+from leakscope.observe.devices import NOTHING_GIVEN, Given, PoolId, rounded
 
 SHARED = -1
 """Owner of what the rest of the program leads to as well."""
@@ -62,7 +63,7 @@ class Reached:
         most_objects: int,
         ignore: Set[int],
         ours: Mapping[int, int] = _NONE,
-        blocks: Mapping[int, int] = _NONE,
+        given: Given = NOTHING_GIVEN,
     ) -> None:
         self.things: list[Any] = []
         self.roles: list[Role] = []
@@ -86,7 +87,8 @@ class Reached:
         self._kinds: dict[int, tuple[Role, Callable[[Any], int]]] = {}
         self._ignore = set(ignore) | _ids_of_globals()
         self._ours = ours
-        self._blocks = blocks
+        self._given = given
+        self._pools_met: set[PoolId] = set()
 
     def explore(self, items: list[Any]) -> None:
         for item in items:
@@ -157,6 +159,8 @@ class Reached:
             self._refer(number, referent)
 
     def _follow_instance(self, number: int, thing: Any) -> None:
+        if self._given.by_pool:
+            self._add_pool(number, thing)
         referents = gc.get_referents(thing)
         if not any(type(referent) is dict for referent in referents):
             self.sizes[number] += _INLINE_VALUES_BYTES + 8 * (len(referents) - 1)
@@ -198,8 +202,22 @@ class Reached:
         if device is None or number is None or number in self.on_device:
             return
         self.on_device[number] = device
-        block = self._blocks.get(autograd.address_of(tensor)) if self._blocks else None
+        by_address = self._given.by_address
+        block = by_address.get(autograd.address_of(tensor)) if by_address else None
         self.sizes[number] = block or rounded(self.sizes[number])
+
+    def _add_pool(self, number: int, thing: Any) -> None:
+        """A CUDA graph keeps what its pool has reserved; of several in one pool the first does."""
+        graph = sys.modules["torch"]._C._CUDAGraph
+        if not issubclass(type(thing), graph):
+            return
+        with suppress(RuntimeError):  # not captured yet
+            key = tuple(graph.pool(thing))
+            pool = self._given.by_pool.get(key)
+            if pool is not None and key not in self._pools_met:
+                self._pools_met.add(key)
+                self.sizes[number] += pool.bytes
+                self.on_device[number] = pool.device
 
     def _follow_saved(self, number: int, thing: Any) -> None:
         saved = autograd.read_saved("", thing)

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 
 from leakscope.observe import autograd
 from leakscope.observe.autograd import HEAP_TYPE, flags_of, mro_of, namespace_of
+from leakscope.observe.devices import NOTHING_GIVEN, Given
 from leakscope.observe.links import KEYS_SHOWN, LONGEST_KEY
 from leakscope.observe.reach import SHARED, TOGETHER, Reached, Role
 
@@ -57,16 +58,16 @@ def weigh(
     most_objects: int = 30_000,
     ignore: Set[int] = frozenset(),
     ours: Mapping[int, int] = MappingProxyType({}),
-    blocks: Mapping[int, int] = MappingProxyType({}),
+    given: Given = NOTHING_GIVEN,
 ) -> Weight:
     """What the items keep alive, and nothing else does, per item.
 
     `ignore` has ids of objects not to go to, `ours` how many references of the caller's own there
-    are to an object, by its id; `blocks` what a device's allocator has given out, by address.
+    are to an object, by its id; `given` is what a device's allocator has given out.
     Graphs that another live tensor leads to as well count as the
     items' own: finding those takes a look at the whole heap (see `retained_by_graph`).
     """
-    reached = Reached(most_objects, ignore, ours, blocks)
+    reached = Reached(most_objects, ignore, ours, given)
     try:
         with autograd.quiet_collector(), autograd.without_torch_functions():
             reached.explore(items)

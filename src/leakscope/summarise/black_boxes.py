@@ -14,6 +14,7 @@ _TOLD = 12
 _NAMES = {
     "none": "no tensor",
     "graph pool": "pool of CUDA graphs",
+    "workspace": "workspaces",
     "tensor": "tensors",
     "container": "objects",
     "parameter": "parameters",

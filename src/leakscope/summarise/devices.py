@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from statistics import median
 from typing import NamedTuple
 
 from leakscope import text
@@ -11,9 +13,11 @@ from leakscope.record.reader import Recording
 
 CONTEXT = "context and libraries, outside of the allocator"
 UNUSED = "reserved by the allocator, free for reuse"
-UNMATCHED = "in use without a tensor: workspaces of libraries, C++ only"
+UNMATCHED = "in use without a tensor, held by C++ only"
+WORKSPACES = "workspaces of libraries"
 POOLS = "pools of CUDA graphs"
 REST = "tensors the program holds"
+_NEAR_NS = 100_000_000
 _ROLES = {
     "parameter": "parameters",
     "gradient": "gradients",
@@ -21,6 +25,7 @@ _ROLES = {
     "optimizer state": "optimizer state",
     "saved for backward": "saved for backward",
     "graph pool": POOLS,
+    "workspace": WORKSPACES,
     "none": UNMATCHED,
 }
 
@@ -29,9 +34,8 @@ class Driver(NamedTuple):
     """One device as the driver saw it."""
 
     total_bytes: int
-    used_bytes: int
-    of_process: int | None
-    of_run: int
+    of_context: int | None
+    """Of this process, beside what its allocator has reserved."""
     of_others: int
 
 
@@ -54,12 +58,13 @@ def _levels(
 ) -> DeviceLevels:
     start = recording.starts.get(process)
     uuid, _, model = (start.environment.get(device, "") if start else "").partition(" ")
-    driver = _driver(recording, uuid, start.pid if start else -1, last.at.mono_ns)
+    driver = _driver(recording, process, device, uuid)
     allocated, reserved = last.values["allocated_bytes"], last.values["reserved_bytes"]
     parts: dict[str, int] = {}
-    of_process = driver.of_process if driver is not None else None
-    if of_process is not None and of_process > reserved:
-        parts[CONTEXT] = of_process - reserved
+    of_process = None
+    if driver is not None and driver.of_context is not None:
+        parts[CONTEXT] = driver.of_context
+        of_process = reserved + driver.of_context
     if reserved > allocated:
         parts[UNUSED] = reserved - allocated
     left = allocated
@@ -81,12 +86,12 @@ def _levels(
         others_bytes=driver.of_others if driver is not None else None,
         parts=parts,
         at_step=last.at.step,
-        says=_says(driver, reserved, allocated, last),
+        says=_says(driver, of_process or reserved, last),
     )
 
 
-def _says(driver: Driver | None, reserved: int, allocated: int, last: Sample) -> str:
-    whole = driver.of_process if driver is not None and driver.of_process else reserved
+def _says(driver: Driver | None, whole: int, last: Sample) -> str:
+    allocated, reserved = last.values["allocated_bytes"], last.values["reserved_bytes"]
     says = f"{text.size(whole)} of this process"
     if driver is not None:
         says += f", {text.size(driver.of_others)} of processes outside this run"
@@ -99,27 +104,59 @@ def _says(driver: Driver | None, reserved: int, allocated: int, last: Sample) ->
 
 
 def _census(recording: Recording, process: str, device: str) -> dict[str, int]:
+    """Bytes by role: as they were last counted on the device, or else by the optimizer."""
     for census in reversed(recording.censuses):
         if census.process == process and census.probe == device:
             return {tally.role: tally.bytes for tally in census.tallies}
+    for census in reversed(recording.censuses):
+        if census.process == process and census.probe == "torch.optimizer":
+            there = [tally for tally in census.tallies if tally.kind == device]
+            return {tally.role: tally.bytes for tally in there}
     return {}
 
 
-def _driver(recording: Recording, uuid: str, pid: int, mono_ns: int) -> Driver | None:
-    """The driver's sample nearest in time."""
+def _driver(recording: Recording, process: str, device: str, uuid: str) -> Driver | None:
+    """What the driver's samples say, each beside the row of the process nearest in time: what a
+    context takes hardly changes, and what is reserved may by gigabytes a second."""
     seen = [one for one in recording.samples if one.process == "machine" and one.probe == uuid]
     if not uuid or not seen:
         return None
-    nearest = min(seen, key=lambda one: abs(one.at.mono_ns - mono_ns))
-    by_process = {
-        int(name.removeprefix("process_").removesuffix("_bytes")): size
-        for name, size in nearest.values.items()
-        if name.startswith("process_")
-    }
     pids = {start.pid for start in recording.starts.values()}
-    of_run = sum(size for one, size in by_process.items() if one in pids)
-    used = nearest.values["used_bytes"]
+    start = recording.starts.get(process)
+    own = f"process_{start.pid}_bytes" if start is not None else ""
+    rows = _reserved_rows(recording, process, device)
+    contexts = [
+        sample.values[own] - reserved
+        for sample in seen
+        if own in sample.values
+        and (reserved := _nearest(rows, sample.at.mono_ns)) is not None
+        and sample.values[own] >= reserved
+    ]
+    last = next((one for one in reversed(seen) if own in one.values), seen[-1])
+    others = sum(
+        size
+        for name, size in last.values.items()
+        if name.startswith("process_") and int(name.split("_")[1]) not in pids
+    )
     # In another namespace of process ids the driver knows the program by a number that we do not.
-    of_process = by_process.get(pid)
-    others = max(used - of_run, 0) if of_run else sum(by_process.values())
-    return Driver(nearest.values["total_bytes"], used, of_process, of_run, others)
+    context = int(median(contexts)) if contexts else None
+    return Driver(last.values["total_bytes"], context, others)
+
+
+def _reserved_rows(recording: Recording, process: str, device: str) -> list[tuple[int, int]]:
+    rows = []
+    for source in recording.sources(process):
+        columns = recording.columns(process, source)
+        pairs = zip(
+            columns.get("mono_ns", ()), columns.get(f"{device}.reserved_bytes", ()), strict=False
+        )
+        rows += [(ns, size) for ns, size in pairs if ns is not None and size is not None]
+    return sorted(rows)
+
+
+def _nearest(rows: list[tuple[int, int]], mono_ns: int) -> int | None:
+    """None where there is no row within a tenth of a second."""
+    place = bisect_left(rows, (mono_ns, 0))
+    around = rows[max(place - 1, 0) : place + 1]
+    best = min(around, key=lambda row: abs(row[0] - mono_ns), default=None)
+    return best[1] if best is not None and abs(best[0] - mono_ns) < _NEAR_NS else None

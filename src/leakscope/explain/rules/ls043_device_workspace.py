@@ -29,7 +29,7 @@ def device_workspace(case: RunCase) -> str | None:
     It goes on growing: streams or threads are made anew all the time.
     """
     for device, verdicts, _ in case.devices():
-        size = case.tallied(device, "none")
+        size = case.tallied(device, "workspace")
         live = verdicts.get(ALLOCATED)
         if size < _WORTH_SAYING or live is None or live.outcome is not Outcome.STEADY:
             continue

@@ -6,6 +6,8 @@ from leakscope.judge.series import ALLOCATED, RESERVED
 from leakscope.model import Outcome, Shape
 
 _WORTH_SAYING = 8 << 20
+_OF_LIVE = 0.2
+_FEWEST_RISES = 2
 _SHAPES = (Shape.HIGH_WATER, Shape.STEP, Shape.WARM_UP, Shape.FILLING, Shape.STAIRCASE)
 
 
@@ -35,9 +37,12 @@ def largest_step_on_device(case: RunCase) -> str | None:
         if not live.outcome is reserved.outcome is Outcome.STEADY:
             continue
         rise = reserved.size_bytes
-        if reserved.shape not in _SHAPES or rise < _WORTH_SAYING:
+        is_of_live = live.size_bytes > _OF_LIVE * rise
+        if reserved.shape not in _SHAPES or rise < _WORTH_SAYING or is_of_live:
             continue
-        times = text.count(max(len(reserved.steps_at), 1))
+        if len(reserved.steps_at) < _FEWEST_RISES:
+            continue  # one high point: LS042
+        times = text.count(len(reserved.steps_at))
         return (
             f"{device}: what the allocator has reserved rose {times} times, by {text.size(rise)} "
             "in all, and what is in use did not: as when a step needs more than all before it."

@@ -4,6 +4,7 @@ import re
 
 from leakscope.explain.rule import Case, Weight, rule
 
+_MOSTLY = 0.5
 _PINS = re.compile(r"pin_memory\s*\(|pin_memory\s*=\s*True")
 
 
@@ -34,7 +35,7 @@ def pinned_memory_kept(case: Case) -> bool:
     """
     return (
         not case.holding.on_device
-        and case.share_of("tensors") > 0.5
+        and case.share_of("tensors", "arrays") > _MOSTLY
         and any(_PINS.search(text) for text in case.sources.values())
         and _is_pinned_line(case)
     )
