@@ -106,7 +106,8 @@ def name_subject(because: str, subject: str | None) -> str:
     if because.startswith("It "):
         return f"{subject} {because[3:]}"
     if because.startswith("Every "):
-        return because.replace(" it ", f" {subject[0].lower()}{subject[1:]} ", 1)
+        within = subject if subject[:2].isupper() else f"{subject[0].lower()}{subject[1:]}"
+        return because.replace(" it ", f" {within} ", 1)
     return because
 
 

@@ -39,6 +39,8 @@ _CENSUS_AGES = 10
 """The next one when the device has been in use so many times as long: 0.1 s at 1 s, at 10 s and at
 100 s are below 1 % from the first minute on."""
 _USUAL_CENSUS_NS = 80_000_000.0
+_CENSUS_CREDIT_S = 30.0
+"""More of it for the first one: a run whose memory rose has spent what there was on looks."""
 
 HOST = "host"
 
@@ -147,7 +149,7 @@ class Brink:
         assert self._door is not None
         assert self._rows is not None
         budget = self._budget()
-        if not budget.allows(self._census_ns, now_ns):
+        if not budget.allows(self._census_ns, now_ns, _CENSUS_CREDIT_S):
             return
         self._next_census_ns = now_ns + (_CENSUS_AGES - 1) * (now_ns - self._in_use_ns)
         from leakscope.observe.inquiry import collector_at_rest
