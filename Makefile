@@ -40,6 +40,7 @@ bench: $(READY)
 	$(BIN)/pip install --quiet -c constraints.txt -e '.[bench]'
 	$(BIN)/python bench/judge_lab.py --series 400 --seed 6000 --markdown docs/accuracy.md
 	$(BIN)/python bench/cost.py --markdown docs/cost.md
+	$(BIN)/python bench/lines.py --markdown docs/lines-cost.md
 	$(BIN)/python bench/pauses.py --markdown docs/pauses.md
 	$(BIN)/python bench/fixes.py --markdown docs/fixing.md
 

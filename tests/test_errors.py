@@ -20,6 +20,8 @@ _ALL = [
     errors.command_not_found("pyhton"),
     errors.no_such_path("trian.py"),
     errors.no_such_rule("LS999"),
+    errors.no_lines("len"),
+    errors.lines_not_watched("train"),
     errors.not_a_recording("somewhere"),
     errors.corrupt_recording(".leakscope/x", "run.json ends in the middle of a word"),
     errors.recording_too_new(".leakscope/x", 3, 1),

@@ -124,7 +124,7 @@ class Agent:
         self.on_step = guarded(self.beat, "steps", self.gap)
         self._on_tick = guarded(self.record, "rows by the clock", self.gap)
         self.on_collection = guarded(self._note_collection, "garbage collector", self.gap)
-        self._at_exit = guarded(self.close, "exit", self.gap)
+        self._at_exit = guarded(self._end, "exit", self.gap)
         self.after_fork = guarded(self._start_in_child, "fork", self.gap)
         gc.callbacks.append(self.on_collection)
         atexit.register(self._at_exit)
@@ -293,6 +293,12 @@ class Agent:
         if source == "forward" and self.counters["optimizer"].count:
             return "evaluate"
         return _PHASES.get(source)
+
+    def _end(self) -> None:
+        """The program is done, and we are called last: see what gives memory back, and close."""
+        if not self._is_closed:
+            guarded(self.looks.try_remedies, "remedies", self.gap)()
+        self.close()
 
     def close(self) -> None:
         """Write what is left. Later events are counted but not recorded."""

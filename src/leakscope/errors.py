@@ -15,6 +15,8 @@ SLUGS = (
     "command-not-found",
     "corrupt-recording",
     "did-not-grow",
+    "lines-not-watched",
+    "no-lines",
     "no-program",
     "no-safe-fix",
     "no-such-path",
@@ -166,6 +168,24 @@ def cannot_copy(path: str, detail: str) -> LeakscopeError:
         do="apply the changes and run the program itself:\n"
         "leakscope fix RUN --write\nleakscope verify --before RUN",
         slug="cannot-copy",
+    )
+
+
+def no_lines(name: str) -> LeakscopeError:
+    return LeakscopeError(
+        f"{_quoted(name)} has no lines that could be watched",
+        why="it is not a function written in Python",
+        do="name the function that calls it",
+        slug="no-lines",
+    )
+
+
+def lines_not_watched(name: str) -> LeakscopeError:
+    return LeakscopeError(
+        f"the lines of {_quoted(name)} are not watched",
+        why="only functions with @leakscope.lines have a table here",
+        do="decorate it, or watch it for a while:\nwith leakscope.lines.of(function) as seen:",
+        slug="lines-not-watched",
     )
 
 

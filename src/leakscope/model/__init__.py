@@ -7,12 +7,14 @@ what it counts. A value that could not be read is absent, and its reason is in
 `gaps`: never 0, never -1.
 """
 
+from leakscope.model.lines import LineFigures, LineRow
 from leakscope.model.recorded import (
     BACKWARD,
     DEVICE_TOOL,
     DRIVER_GAP,
     FORMAT_VERSION,
     LOOKS,
+    REMEDY,
     BlackBox,
     Census,
     Frame,
@@ -64,6 +66,7 @@ __all__ = [
     "DRIVER_GAP",
     "FORMAT_VERSION",
     "LOOKS",
+    "REMEDY",
     "REPORT_SCHEMA",
     "BlackBox",
     "Census",
@@ -78,6 +81,8 @@ __all__ = [
     "Gap",
     "Harmless",
     "Holding",
+    "LineFigures",
+    "LineRow",
     "Link",
     "Machine",
     "Mark",

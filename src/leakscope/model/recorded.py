@@ -117,6 +117,10 @@ LOOKS = ("look", "look done")
 """Marks at the end of a look: with the counters from before it, and without."""
 
 
+REMEDY = "remedy"
+"""Mark at the end of a run: what was tried (`text`), and every counter `before` and `after`."""
+
+
 class Tally(Written, frozen=True):
     kind: str
     role: str

@@ -34,9 +34,15 @@ from leakscope.observe.leads import (
     leads_of_arrays,
     leads_of_containers,
     leads_of_graphs,
+    leads_of_populations,
     our_references,
     take_kin,
     weigh_all,
+)
+from leakscope.observe.populations import (
+    Counts,
+    find_growing_populations,
+    note_populations,
 )
 from leakscope.observe.sites import SiteWindow
 from leakscope.observe.survivors import Survivors
@@ -62,6 +68,7 @@ class Noted(NamedTuple):
     lengths: Lengths
     graphs: GraphSizes
     sizes: Sizes
+    populations: Counts
 
 
 class Inquiry:
@@ -73,6 +80,7 @@ class Inquiry:
         self._noted: Noted | None = None
         self._growing: list[Growing] = []
         self._has_hidden = False
+        self._populations: Counts = {}
         self._since = 0
         self._survivors = Survivors()
         self._window = SiteWindow()
@@ -103,7 +111,12 @@ class Inquiry:
         with collector_at_rest():
             heap = Heap()
             sizes = note_sizes(heap.tensors, heap.arrays)
-            self._noted = Noted(note_lengths(heap, step), note_graphs(heap.tensors), sizes)
+            self._noted = Noted(
+                note_lengths(heap, step),
+                note_graphs(heap.tensors),
+                sizes,
+                note_populations(heap.instances),
+            )
             del heap
 
     def open_window(self, step: int, traced: int) -> None:
@@ -118,6 +131,7 @@ class Inquiry:
             self._has_hidden = any(one.is_hidden for one in self._growing) or bool(
                 find_swollen([], heap.arrays, self._noted.sizes, steps)
             )
+            self._populations = note_populations(heap.instances)
             del heap
         self._noted = self._noted._replace(lengths=lengths)
         self._since = before.step
@@ -163,17 +177,24 @@ class Inquiry:
     def _find_leads(self, step: int) -> list[Lead]:
         assert self._noted is not None
         steps = step - self._since
-        born = self._survivors.end()
+        # Before anything else of ours refers to them: garbage is told by reference counts.
+        among = leads_among(self._survivors.end(), self._survivors.steps)
         heap = Heap(with_hidden=self._has_hidden, is_deep=self._is_deep and self._has_hidden)
         leads = leads_of_containers(find_again(self._growing, heap))
         graphs, sizes_of_graphs = find_growing_graphs(heap.tensors, self._noted.graphs, steps)
         leads += leads_of_graphs(graphs)
         swollen = find_swollen(heap.tensors, heap.arrays, self._noted.sizes, steps)
         leads += leads_of_arrays(swollen)
-        sizes = note_sizes(heap.tensors, heap.arrays)
-        self._noted = self._noted._replace(graphs=sizes_of_graphs, sizes=sizes)
+        populations = find_growing_populations(
+            heap.instances, self._noted.populations, self._populations, steps
+        )
+        self._noted = self._noted._replace(
+            graphs=sizes_of_graphs,
+            sizes=note_sizes(heap.tensors, heap.arrays, self._noted.sizes),
+            populations=note_populations(heap.instances),
+        )
         del heap, graphs, swollen
-        return leads + leads_among(born, self._survivors.steps)
+        return leads + among + leads_of_populations(populations, beside=among)
 
     def _ask_devices(self, leads: list[Lead], step: int) -> list[Lead]:
         """The same leads, those that lie on a device with their lines if Python knew none."""

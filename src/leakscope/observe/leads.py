@@ -28,7 +28,8 @@ from leakscope.observe.cycles import is_in_cycle
 from leakscope.observe.devices import NOTHING_GIVEN, Given
 from leakscope.observe.gradient_cycles import find_gradient_cycles
 from leakscope.observe.graphs import GrowingGraph
-from leakscope.observe.sites import sites_of
+from leakscope.observe.populations import Population
+from leakscope.observe.sites import sites_of, traced_among
 from leakscope.observe.survivors import garbage_among, kinds_of, sample_of
 from leakscope.observe.swelling import Swollen
 from leakscope.observe.weigh import weigh
@@ -67,6 +68,9 @@ class Lead(NamedTuple):
     """Steps in which it has grown so; 0: since the last look."""
     then: int | None = None
     """How many there were when the window was opened, where that is known."""
+    others: frozenset[int] = frozenset()
+    """All of a population, by their ids: a node that leads to the one before it does not keep
+    that one's bytes, too."""
 
 
 class Weighed(NamedTuple):
@@ -132,6 +136,26 @@ def leads_of_arrays(swollen: list[Swollen]) -> list[Lead]:
     return [
         Lead("array", one.it, one.before, one.now, [one.it], [], sites=sites_of([one.it]))
         for one in swollen
+    ]
+
+
+def leads_of_populations(populations: list[Population], beside: list[Lead]) -> list[Lead]:
+    """Of classes that no other lead is of: garbage in cycles becomes more, too."""
+    told = {id(type(lead.it)) for lead in beside}
+    return [
+        Lead(
+            kind="chain",
+            it=one.sample[0],
+            before=one.before,
+            now=len(one.members),
+            items=one.sample,
+            keys=[],
+            sites=sites_of(traced_among(one.members)),
+            then=one.then,
+            others=frozenset(map(id, one.members)) - frozenset(map(id, one.sample)),
+        )
+        for one in populations
+        if id(type(one.members[0])) not in told
     ]
 
 
@@ -209,6 +233,7 @@ def weighed(
         return Weighed(lead, 1.0, {"arrays": 1.0}, 0.0, (), {device: 1.0} if device else {})
     if lead.kind == "graph":
         return _weigh_graph(lead)
+    ignored = ignored | lead.others
     weight = weigh(lead.items, most_objects=most_visited, ignore=ignored, ours=ours, given=given)
     each, parts, shared = weight.exclusive_bytes, dict(weight.parts), weight.shared_bytes
     chain = weight.longest

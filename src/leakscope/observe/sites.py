@@ -25,6 +25,7 @@ _FRAMES = 16
 _OUR_FOLDER = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _MOST_SITES = 4
 _MOST_ITEMS = 4
+_NEAR_THE_ENDS = 64
 _BEFORE_THE_OBJECT = (32, 16)
 """Where the memory of an object begins: before the collector's header and, for an instance, the
 pointer to its attributes."""
@@ -120,6 +121,13 @@ def sites_of(items: list[Any]) -> tuple[SiteTally, ...]:
         if stack:
             stacks[stack] += 1
     return tuple(SiteTally(stack, count) for stack, count in stacks.most_common(_MOST_SITES))
+
+
+def traced_among(members: list[Any]) -> list[Any]:
+    """Some that were made in the window: the collector lists its generations one after the other,
+    so the youngest objects are near the beginning or at the end."""
+    near_the_ends = [*members[:_NEAR_THE_ENDS], *members[-_NEAR_THE_ENDS:]]
+    return [one for one in near_the_ends if _stack_of(one)][:_MOST_ITEMS]
 
 
 def _site_of_payload(item: Any, kinds: dict[int, bool]) -> tuple[Frame, ...]:
