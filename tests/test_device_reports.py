@@ -97,8 +97,8 @@ def test_reserved_that_grows_alone_is_fragmentation(tmp_path: Path) -> None:
 def test_pools_of_graphs_that_grow_are_no_fragmentation(tmp_path: Path) -> None:
     made = on_gpu(recording(tmp_path), flat(), line(4 * MIB, 120 * MIB))
     for step in (50, 150, 250):
-        values = {"allocated": 100 * MIB, "reserved": 2 * GIB, "free": GIB, "total": 4 * GIB}
-        made.device(step, pool=4 * MIB * step, **values)
+        pool = 4 * MIB * step
+        made.device(step, allocated=100 * MIB, reserved=2 * GIB, free=GIB, total=4 * GIB, pool=pool)
     made.looked(20, 60, flat(), source="forward")
     made.holds("kept", 1.0, 4 * MIB + 100, on_device={"cuda:0": 4.0 * MIB}).source(PROGRAM)
     report = analyse(made.done())
@@ -189,16 +189,12 @@ def test_a_missing_driver_is_no_gap_of_a_program_without_devices(tmp_path: Path)
 def test_two_ranks_on_two_devices_are_one_verdict(tmp_path: Path) -> None:
     made = Maker(tmp_path).process(1, RANK="0").process(2, kind="child", parent=1, RANK="1")
     for pid in (1, 2):
-        made.steps(
-            300,
-            pid=pid,
-            in_use=flat(),
-            rss=flat(300 * MIB),
-            **{
-                f"cuda:{pid - 1}.allocated_bytes": line(MIB),
-                f"cuda:{pid - 1}.reserved_bytes": line(MIB),
-            },
-        )
+        device = f"cuda:{pid - 1}"
+        columns: dict[str, Any] = {
+            f"{device}.allocated_bytes": line(MIB),
+            f"{device}.reserved_bytes": line(MIB),
+        }
+        made.steps(300, pid=pid, in_use=flat(), rss=flat(300 * MIB), **columns)
     report = analyse(made.done())
     assert report.verdict is Outcome.GROWING
     assert "2 processes grow by 2.0 MiB per step together" in report.because

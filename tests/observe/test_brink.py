@@ -48,7 +48,7 @@ def made(fake: FakeCuda, host: Any = None) -> tuple[Brink, Notebook]:
         lambda: Budget(0.01, 0),
         lambda: None,
     )
-    brink._host = host or Far()
+    brink._host = host or Far()  # type: ignore[assignment]
     door = CudaDoor(fake.as_torch())
     rows = DeviceRows(door, 4, smooth)
     rows.take(0, 1, 1.0)

@@ -24,7 +24,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext, supp
 from itertools import compress
 from typing import Any, NamedTuple
 
-from leakscope.observe.devices import rounded
+from leakscope.observe.devices import device_of, rounded
 
 _RAW = "_raw_saved_"
 HEAP_TYPE = 1 << 9
@@ -304,19 +304,6 @@ def storage_face(tensor: Any) -> Any:
     except (RuntimeError, AttributeError):  # NotImplementedError is one of the first
         return None
     return storage
-
-
-def device_of(tensor: Any) -> str | None:
-    """`cuda:0`, or None for the host's memory."""
-    base = sys.modules["torch"]._C.TensorBase
-    return None if base.is_cpu.__get__(tensor) else str(base.device.__get__(tensor))
-
-
-def address_of(tensor: Any) -> int:
-    """Where its storage begins; read without a write, which would part lazily cloned tensors."""
-    c = sys.modules["torch"]._C
-    offset = c.TensorBase.storage_offset(tensor) * c.TensorBase.element_size(tensor)
-    return int(c._data_address(tensor)) - int(offset)
 
 
 def tensor_bytes(tensor: Any) -> int:

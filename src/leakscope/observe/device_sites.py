@@ -12,12 +12,10 @@ from typing import Any
 
 from leakscope.model import BACKWARD, Frame, SiteTally
 from leakscope.observe.autograd import (
-    address_of,
-    device_of,
     is_tensor_type,
     without_torch_functions,
 )
-from leakscope.observe.devices import Block, Door, Snapshot, Stack
+from leakscope.observe.devices import Block, Door, Snapshot, Stack, address_of, device_of
 from leakscope.record.format import storable
 
 _MOST_SITES = 16

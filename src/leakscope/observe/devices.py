@@ -228,3 +228,16 @@ def open_door(torch: Any) -> Door | None:
 def rounded(size: int) -> int:
     """What the allocator takes for so many bytes, at least."""
     return -(-size // _BLOCK) * _BLOCK
+
+
+def device_of(tensor: Any) -> str | None:
+    """`cuda:0`, or None for the host's memory."""
+    base = sys.modules["torch"]._C.TensorBase
+    return None if base.is_cpu.__get__(tensor) else str(base.device.__get__(tensor))
+
+
+def address_of(tensor: Any) -> int:
+    """Where its storage begins; read without a write, which would part lazily cloned tensors."""
+    c = sys.modules["torch"]._C
+    offset = c.TensorBase.storage_offset(tensor) * c.TensorBase.element_size(tensor)
+    return int(c._data_address(tensor)) - int(offset)

@@ -16,7 +16,6 @@ from leakscope.model import SiteTally
 from leakscope.observe.anatomy import is_kind
 from leakscope.observe.autograd import (
     NODE_BYTES,
-    device_of,
     is_tensor_type,
     reachable_nodes,
     storage_of,
@@ -25,7 +24,7 @@ from leakscope.observe.autograd import (
 )
 from leakscope.observe.containers import Grower
 from leakscope.observe.cycles import is_in_cycle
-from leakscope.observe.devices import NOTHING_GIVEN, Given
+from leakscope.observe.devices import NOTHING_GIVEN, Given, device_of
 from leakscope.observe.gradient_cycles import find_gradient_cycles
 from leakscope.observe.graphs import GrowingGraph
 from leakscope.observe.populations import Population

@@ -20,7 +20,14 @@ from typing import Any
 
 from leakscope.observe import autograd
 from leakscope.observe.autograd import HEAP_TYPE, flags_of, mro_of
-from leakscope.observe.devices import NOTHING_GIVEN, Given, PoolId, rounded
+from leakscope.observe.devices import (
+    NOTHING_GIVEN,
+    Given,
+    PoolId,
+    address_of,
+    device_of,
+    rounded,
+)
 
 SHARED = -1
 """Owner of what the rest of the program leads to as well."""
@@ -197,13 +204,13 @@ class Reached:
 
     def _place(self, storage: Any, tensor: Any) -> None:
         """Note where a storage is; on a device it takes a block of the allocator's."""
-        device = autograd.device_of(tensor)
+        device = device_of(tensor)
         number = self._numbers.get(-storage._cdata)
         if device is None or number is None or number in self.on_device:
             return
         self.on_device[number] = device
         by_address = self._given.by_address
-        block = by_address.get(autograd.address_of(tensor)) if by_address else None
+        block = by_address.get(address_of(tensor)) if by_address else None
         self.sizes[number] = block or rounded(self.sizes[number])
 
     def _add_pool(self, number: int, thing: Any) -> None:

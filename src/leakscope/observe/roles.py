@@ -15,15 +15,14 @@ from typing import Any, NamedTuple
 
 from leakscope.observe.anatomy import attribute_of, class_name
 from leakscope.observe.autograd import (
-    address_of,
     describe_tensor,
-    device_of,
     is_tensor_type,
     next_nodes,
     saved_by,
     storage_of,
     without_torch_functions,
 )
+from leakscope.observe.devices import address_of, device_of
 from leakscope.observe.heap import keys_of, of_kinds, with_subclasses
 from leakscope.observe.moments import wait_for_calm
 from leakscope.observe.own_things import has_odd_metaclass
