@@ -31,7 +31,8 @@ _MOST_BOXES = 4
 _SAMPLE_NS = 50_000_000
 _SHARE_OF_AGE = 100
 _LONGEST_NS = 2_000_000_000
-_HOST_NS = 20_000_000
+_HOST_NS, _FIRST_HOST_NS = 20_000_000, 250_000_000
+"""Finding the limit takes some ms: not in the first steps, which may be all there are."""
 _FIRST_CENSUS_NS = 1_000_000_000
 """After a device has come into use."""
 _POOLS_PAUSE, _POOLS_NS, _POOLS_SHARE_OF_AGE = 400, 200_000_000, 25
@@ -94,7 +95,9 @@ class Brink:
     def on_row(self, now_ns: int, is_disturbed: bool = False) -> None:
         """Called after every row; nearly always there is nothing to do. While a window is open only
         the host is watched: its few steps are to be seen one by one."""
-        if now_ns >= self._next_host_ns:
+        if not self._next_host_ns:
+            self._next_host_ns = now_ns + _FIRST_HOST_NS
+        elif now_ns >= self._next_host_ns:
             self._next_host_ns = now_ns + _HOST_NS
             self._check_host()
         is_due = now_ns >= self._next_device_ns and not is_disturbed
