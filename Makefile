@@ -9,7 +9,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test check lint types layers tests browser matrix pictures vendored bench clean
+.PHONY: demo test check lint types layers tests browser matrix pictures vendored bench gpu-check gpu-deps clean
 
 demo: $(READY)
 	cd examples && ../$(BIN)/leakscope run train_with_history.py
@@ -64,6 +64,18 @@ pictures: $(READY) browser
 vendored: $(READY)
 	$(BIN)/python vendor/revendor.py
 
+# On a machine with a GPU, whose Python has PyTorch with CUDA, numpy and scipy. What else leakscope
+# needs comes from a folder, for such a machine may have no network: `make gpu-deps` fills it here.
+GPU_PYTHON ?= python3
+GPU_DEPS ?= .gpu-deps
+gpu-check:
+	PYTHONPATH=$(CURDIR)/src:$(abspath $(GPU_DEPS)) PYTHONUNBUFFERED=1 $(GPU_PYTHON) bench/gpu_check.py $(GPU_CHECK)
+
+gpu-deps:
+	$(PYTHON) -m pip install --quiet --no-deps --target $(GPU_DEPS) --python-version 3.12 --only-binary=:all: \
+		--platform manylinux_2_28_x86_64 --platform manylinux2014_x86_64 \
+		msgspec rich markdown-it-py mdurl pygments libcst pyyaml memray jinja2 markupsafe
+
 # torch first and pinned: with the CPU build installed nothing else pulls in another one.
 $(READY): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -73,4 +85,4 @@ $(READY): pyproject.toml constraints.txt
 	touch $@
 
 clean:
-	rm -rf $(VENV) .leakscope examples/.leakscope
+	rm -rf $(VENV) $(GPU_DEPS) .leakscope examples/.leakscope

@@ -24,6 +24,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 ZOO = ROOT / "zoo"
+ZOO_GPU = ZOO.parent / "zoo-gpu"
 GOLDEN = ROOT / "tests" / "golden" / "rule-matrix.txt"
 _HARMLESS = "LS0"
 _NOBODY = "-"

@@ -15,6 +15,7 @@ import msgspec
 from leakscope.model import (
     FORMAT_VERSION,
     REMEDY,
+    BlackBox,
     Census,
     Gap,
     Holding,
@@ -130,7 +131,8 @@ class Maker:
         collections_every: int | None = None,
         **columns: Shape,
     ) -> Maker:
-        """Rows of the agent: `in_use=line(…)`, `rss=…`, `held=…`, `blocks=…`."""
+        """Rows of the agent: `in_use=line(…)`, `rss=…`, `held=…`, `blocks=…`; others by the name
+        of their column."""
         names = {"in_use": "in_use_bytes", "rss": "rss_bytes", "held": "held_bytes"}
         names["blocks"] = "blocks_count"
         steps = range(first, count + 1, every)
@@ -139,7 +141,7 @@ class Maker:
             "step": list(steps),
         }
         for name, shape in columns.items():
-            rows[names[name]] = [int(shape(step)) for step in steps]
+            rows[names.get(name, name)] = [int(shape(step)) for step in steps]
         rows["collections_count"] = [
             step // collections_every if collections_every else 0 for step in steps
         ]
@@ -222,6 +224,7 @@ class Maker:
         bound: str = "",
         sites: tuple[SiteTally, ...] = (),
         file: str = "/there/train.py",
+        on_device: dict[str, float] | None = None,
     ) -> Maker:
         """A list that grows under this name in `fit()`, as the last look saw it."""
         path = (
@@ -240,6 +243,7 @@ class Maker:
                 counts,
                 each,
                 parts={"tensors": each},
+                on_device=on_device or {},
                 bound=bound,
                 sites=sites,
             )
@@ -250,9 +254,36 @@ class Maker:
         self._writer(pid).append(Source(_name(pid), file, text))
         return self
 
-    def window(self, step: int, *sites: SiteTally, pid: int = 1, steps: int = 6) -> Maker:
+    def window(
+        self, step: int, *sites: SiteTally, pid: int = 1, steps: int = 6, tool: str = "memray"
+    ) -> Maker:
         moment = msgspec.structs.replace(self.at(step), step=step)
-        self._writer(pid).append(Window(moment, _name(pid), "memray", steps, sites))
+        self._writer(pid).append(Window(moment, _name(pid), tool, steps, sites))
+        return self
+
+    def device(self, step: int, *, pid: int = 1, device: str = "cuda:0", **values: int) -> Maker:
+        """A sample of a device from inside: allocated, reserved, free and total."""
+        moment = msgspec.structs.replace(self.at(step), step=step)
+        values = {f"{name}_bytes": size for name, size in values.items()}
+        self._writer(pid).append(Sample(moment, _name(pid), device, values))
+        return self
+
+    def driver(self, step: int, uuid: str, **values: int) -> Maker:
+        """A sample of a device by its driver; `process_4711=…` for each process on it."""
+        values = {f"{name}_bytes": size for name, size in values.items()}
+        self._supervisor.append(Sample(self.at(step), "machine", uuid, values))
+        return self
+
+    def box(self, box: BlackBox, *, pid: int = 1) -> Maker:
+        self._writer(pid).append(msgspec.structs.replace(box, process=_name(pid)))
+        return self
+
+    def counted(self, step: int, device: str, *, pid: int = 1, **sizes: int) -> Maker:
+        """A census of a device."""
+        tallies = tuple(
+            Tally("torch.Tensor", role.replace("_", " "), 1, size) for role, size in sizes.items()
+        )
+        self._writer(pid).append(Census(self.at(step), _name(pid), device, tallies))
         return self
 
     def ended(

@@ -363,7 +363,7 @@ def leaking(**changes: Any) -> Report:
         verdicts=(
             verdict(outcome=Outcome.LEAK, shape=Shape.LINEAR, per_step=rate(3.1 * MIB)),
             verdict(
-                "torch.cuda.allocated_bytes",
+                "cuda.allocated_bytes",
                 Outcome.STEADY,
                 Shape.SAW_TOOTH,
                 visible=512.0,

@@ -19,7 +19,9 @@ from typing import Any
 
 from leakscope.frameworks import torch as torch_adapter
 from leakscope.model import Census, Gap, Mark, Moment, ProcessStart, Tally
+from leakscope.observe.brink import Brink
 from leakscope.observe.counter import StepCounter
+from leakscope.observe.devices import Door
 from leakscope.observe.guard import guarded
 from leakscope.observe.looks import Looks
 from leakscope.observe.native_heap import open_native_heap
@@ -96,6 +98,8 @@ class Agent:
         self._childhood = Childhood()
         self._tell_role = guarded(self._childhood.on_row, "role of a process", self.gap)
         self._learn_role = guarded(self._childhood.learn, "role of a process", self.gap)
+        self.devices: dict[str, str] = {}
+        """Of accelerators, those in use, as the driver names them."""
         self.writer = Writer(os.path.join(self.directory, file_in_job(process, os.environ)))
 
     def start(self) -> None:
@@ -103,6 +107,11 @@ class Agent:
         self.pulse = Pulse(self.process, self.writer, self._heap.read, self._budget)
         self.looks = Looks(self.process, self.writer, self.pulse, self.now, self._budget)
         self._look = guarded(self.looks.on_row, "attribution", self.gap)
+        self.brink = Brink(
+            self.process, self.writer, self.now, lambda: self.looks.budget, self.looks.tell_sources
+        )
+        self.brink.on_device = self._met_device
+        self._watch_limits = guarded(self.brink.on_row, "memory limits", self.gap)
         self.introduce()
         if self._heap.why_not:
             what = f"bytes in use ({self._heap.allocator})"
@@ -128,6 +137,7 @@ class Agent:
         told = (name for name in JOB_VARIABLES if name in os.environ)
         environment = {name: storable(os.environ[name]) for name in told}
         environment |= {"allocator": self._heap.allocator, **self._childhood.group}
+        environment |= self.devices
         self.writer.append(
             ProcessStart(
                 process=self.process,
@@ -168,6 +178,8 @@ class Agent:
             step = self.counters[source].count
             pulse.take(monotonic_ns(), step, self._collections)
             self._tell_role(self)
+            # Before the look: a window that it opens wants the very next steps.
+            self._watch_limits(pulse.taken_ns, pulse.is_disturbed)
             self._look(source, step)
         finally:
             self._busy.release()
@@ -269,6 +281,17 @@ class Agent:
     def met_dataset(self, dataset: Any) -> None:
         self.looks.note_preloaded(dataset)
 
+    def met_devices(self, door: Door) -> None:
+        """A framework with devices is there; whether the program uses one is seen at the rows."""
+        self.pulse.watch_devices(door)
+        self.looks.door = door
+        if self.pulse.devices is not None:
+            self.brink.watch_devices(door, self.pulse.devices)
+
+    def _met_device(self, device: str, named: str) -> None:
+        self.devices[device] = storable(named)
+        self.introduce()
+
     def now(self) -> Moment:
         step = self.counters[SOURCES[self._rank]].count if self._rank >= 0 else None
         return Moment(time.time_ns(), monotonic_ns(), step, self._phase())
@@ -293,6 +316,7 @@ class Agent:
             if self._ticker is not None:
                 self._ticker.stop()
             self.looks.abandon()
+            self.brink.close()
             self.pulse.flush()
             self.pulse.next_row_ns = sys.maxsize
             # The last steps may have no row; their number is the number of steps all the same.
@@ -331,6 +355,7 @@ class Agent:
         self._reset(name_process(os.getpid()), "child")
         self.pulse.after_fork(self.process, self.writer)
         self.looks.after_fork(self.process, self.writer)
+        self.brink.reset(self.process, self.writer)
         self.introduce()
 
 

@@ -20,10 +20,13 @@ from leakscope.judge.overall import Overall, judge_run
 from leakscope.judge.series import RunSeries
 from leakscope.model import REPORT_SCHEMA, BandPoint, Exhibit, Finding, Forecast, Gap, Report
 from leakscope.record.reader import Recording, load
+from leakscope.summarise.black_boxes import full_moments
 from leakscope.summarise.children import notes_on_children
+from leakscope.summarise.devices import devices_of
 from leakscope.summarise.facts import (
     blind_spots_of,
     cost_of,
+    devices_now,
     ending_of,
     memory_now,
     seconds_of,
@@ -136,26 +139,21 @@ def _examine(
         leakscope=recording.run.leakscope,
         harmless=harmless,
         job=job_of(run, overall, fixed.findings, processes, make_band(run) if make_band else None),
+        devices=devices_of(run, names),
+        black_boxes=full_moments(recording, names),
     )
     return _Examination(Analysis(report, fixed.changes), run, attribution, names)
 
 
 def _forecast(recording: Recording, run: RunSeries, overall: Overall) -> Forecast | None:
-    """The limit that is reached first, on the machine where that is."""
+    """The limit that is reached first, of a machine or of a device."""
+    devices = devices_now(recording)
     ahead = []
     for host in recording.run.hosts or {recording.run.machine.host: recording.run.machine}:
-        now = memory_now(recording, host)
         on_host = [a for a in overall.accounts if run.lineage.host_of(a.process) == host]
-        if now is not None:
-            one = forecast(
-                overall._replace(accounts=tuple(on_host)),
-                limit_bytes=now.limit_bytes,
-                limit_from=now.limit_from,
-                now_bytes=now.used_bytes,
-                last_step=run.axis.last_step,
-                step_seconds=run.axis.step_seconds,
-            )
-            ahead += [one] if one is not None else []
+        there = overall._replace(accounts=tuple(on_host))
+        one = forecast(there, memory_now(recording, host), devices, run.axis)
+        ahead += [one] if one is not None else []
     return min(ahead, key=lambda one: one.steps_left.value, default=None)
 
 
@@ -166,8 +164,8 @@ def _fixed(
     gaps: list[Gap],
 ) -> Fixed:
     suspects = [
-        (suspect, sources_for(recording, process))
-        for process, explained in attribution.explained.items()
+        (suspect, sources_for(recording, explained.process))
+        for explained in attribution.explained.values()
         for suspect in explained.suspects
     ]
     return with_diffs(findings, suspects, recording.run.directory, gaps)

@@ -14,10 +14,20 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple, Protocol
 
-from leakscope.model import Gap, Moment, ProcessEnd, ProcessStart, Pulses, Sample, Source
+from leakscope.model import (
+    DRIVER_GAP,
+    Gap,
+    Moment,
+    ProcessEnd,
+    ProcessStart,
+    Pulses,
+    Sample,
+    Source,
+)
 from leakscope.observe.crowds import Crowds, script_of
 from leakscope.observe.limits import Cgroup, find_cgroup, read_meminfo
 from leakscope.observe.loaded import Loading, Mapped, record_of
+from leakscope.observe.nvml import Nvml, open_nvml
 from leakscope.observe.processes import (
     Found,
     Watched,
@@ -70,6 +80,7 @@ when RSS has changed by 4 % since, for then the question is what it consists of.
 around, shared against private pages is the question, and a worker may live for two seconds only,
 so it is asked more often; a 25th of the age soon makes that rare."""
 _FLUSH_S = 0.5
+_DEVICE_S = 0.1
 
 
 class Exited(NamedTuple):
@@ -129,6 +140,7 @@ class Supervisor:
         self._members: dict[str, _Member] = {}
         self._machine_rows: dict[str, list[int | None]] = {}
         self._cgroup: Cgroup | None = None
+        self._started_s = 0.0
         self._next_tree_s = self._next_flush_s = self._next_machine_s = 0.0
         self._root_pid = 0
         self._program_process = ""
@@ -138,6 +150,8 @@ class Supervisor:
         self._mapped: dict[str, Mapped] = {}
         self._zombies_count = 0
         self._crowds = Crowds()
+        self._nvml: Nvml | None = None
+        self._next_device_s = 0.0
 
     @property
     def lost_records(self) -> int:
@@ -171,6 +185,7 @@ class Supervisor:
             self._program_process = name_process(pid)
             main = Found(self._program_process, pid, os.getpid())
             self._introduce(main, tuple(map(storable, self._command)))
+            self._find_driver()
             return self._watch(program)
         finally:
             # Whatever still waits was meant for the program, and must not end the report.
@@ -180,10 +195,10 @@ class Supervisor:
             self._writer.close()
 
     def _watch(self, program: subprocess.Popen[bytes]) -> Exited:
-        started_s = time.monotonic()
+        self._started_s = time.monotonic()
         while True:
             now_s = time.monotonic()
-            age_s = now_s - started_s
+            age_s = now_s - self._started_s
             self._look_safely(now_s)
             if self._beside is not None:
                 self._beside.attend()
@@ -219,6 +234,32 @@ class Supervisor:
                 self._gaps.add(gap)
                 self._writer.append(gap)
 
+    def _find_driver(self) -> None:
+        found = open_nvml()
+        if isinstance(found, str):
+            self._writer.append(Gap(DRIVER_GAP, found))
+        else:
+            self._nvml = found
+
+    def _read_devices(self, now_s: float) -> None:
+        """What the driver says of each device: who has how much of it."""
+        if self._nvml is None or now_s < self._next_device_s:
+            return
+        began_s = time.thread_time()
+        for use in self._nvml.read():
+            values = {
+                "total_bytes": use.total_bytes,
+                "driver_bytes": use.reserved_bytes,
+                "used_bytes": use.used_bytes,
+            }
+            for pid, size in use.by_process.items():
+                if size is not None:
+                    values[f"process_{pid}_bytes"] = size
+            self._writer.append(Sample(_now(), MACHINE, use.uuid, values, self._nvml.gaps))
+        cost_s = time.thread_time() - began_s
+        age_s = now_s - self._started_s
+        self._next_device_s = now_s + max(_DEVICE_S, 100 * cost_s, age_s * _SLOW_SHARE_OF_AGE)
+
     def _look(self, now_s: float) -> None:
         if now_s >= self._next_tree_s:
             began_s = time.thread_time()
@@ -239,6 +280,7 @@ class Supervisor:
         if now_s >= self._next_machine_s:
             self._read_machine()
             self._next_machine_s = now_s + 10 * _FASTEST_S
+        self._read_devices(now_s)
         if now_s >= self._next_flush_s:
             self._flush()
             self._next_flush_s = now_s + _FLUSH_S

@@ -167,8 +167,10 @@ _METRICS = {
     "descriptors_count": "open files",
     "cgroup_use_bytes": "cgroup, in use",
     "tree.growth_bytes": "all processes together",
-    "torch.cuda.allocated_bytes": "CUDA allocated",
-    "torch.cuda.reserved_bytes": "CUDA reserved",
+    "cuda.allocated_bytes": "GPU, in use",
+    "cuda.reserved_bytes": "GPU, reserved",
+    "cuda.unused_bytes": "GPU, reserved and free",
+    "pinned.in_use_bytes": "in use",
 }
 _OWNERS = frozenset({"", "heap", "process", "python", "cgroup"})
 

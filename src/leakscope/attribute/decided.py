@@ -15,6 +15,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from leakscope import text
+from leakscope.attribute.device import bytes_on
 from leakscope.attribute.guard import is_ever_emptied
 from leakscope.attribute.suspects import (
     BLOCK_BYTES,
@@ -85,10 +86,10 @@ def _certain(
         return  # a tick is no step: nothing has to recur with it
     sources = sources_for(recording, process)
     for suspect in suspects_of(recording, process):
-        growth = _steady_growth(suspect, last_step)
+        growth = _steady_growth(suspect, last_step, account.device)
         if growth is None or not _is_certain(suspect, sources):
             continue
-        if not _is_contradicted(growth, suspect, recording, last_step):
+        if not _is_contradicted(growth, suspect, recording, last_step, account.device):
             yield suspect, growth
 
 
@@ -98,7 +99,7 @@ def _is_certain(suspect: Suspect, sources: Mapping[str, str]) -> bool:
     return suspect.keeper is not None and not is_ever_emptied(sources, suspect.named)
 
 
-def _steady_growth(suspect: Suspect, last_step: int) -> Growth | None:
+def _steady_growth(suspect: Suspect, last_step: int, device: str | None) -> Growth | None:
     """How fast it grows, if it has grown evenly between all its looks, and by enough."""
     holding = suspect.holding
     if len(holding.counts) < _FEWEST_COUNTS:
@@ -106,14 +107,14 @@ def _steady_growth(suspect: Suspect, last_step: int) -> Growth | None:
     # From look to look; the few steps of a window are too short to tell a rate from.
     looks = [holding.counts[0], *holding.counts[1::2]]
     rates = [
-        holding.bytes_each * (after - before) / (step - since)
+        bytes_on(holding, device) * (after - before) / (step - since)
         for (since, before), (step, after) in pairwise(looks)
         if step > since
     ]
     if not rates or min(rates) <= 0 or max(rates) > _ALIKE * min(rates):
         return None
     (first, before), (last, after) = looks[0], looks[-1]
-    rate = holding.bytes_each * (after - before) / (last - first)
+    rate = bytes_on(holding, device) * (after - before) / (last - first)
     total = rate * (last_step - first)
     if rate < _SMALLEST_RATE or total < _SMALLEST_TOTAL:
         return None
@@ -121,7 +122,7 @@ def _steady_growth(suspect: Suspect, last_step: int) -> Growth | None:
 
 
 def _is_contradicted(
-    growth: Growth, suspect: Suspect, recording: Recording, last_step: int
+    growth: Growth, suspect: Suspect, recording: Recording, last_step: int, device: str | None
 ) -> bool:
     """Do the counters say that it went away again after the looks? They scatter, or they would
     have decided: only a fall by more than that counts."""
@@ -130,6 +131,8 @@ def _is_contradicted(
     )
     of_python = suspect.holding.parts.get("python", 0.0) > suspect.holding.bytes_each / 2
     name, size = ("blocks_count", BLOCK_BYTES) if of_python else ("in_use_bytes", 1.0)
+    if device is not None:
+        name, size = f"{device}.allocated_bytes", 1.0
     rows = [
         (step, value * size)
         for step, value in zip(columns.get("step", ()), columns.get(name, ()), strict=False)

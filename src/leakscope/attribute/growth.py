@@ -10,7 +10,7 @@ from leakscope.attribute.crowd import explain_crowd
 from leakscope.attribute.suspects import Explained, Suspect, explain_growth, sources_for
 from leakscope.judge.account import Account
 from leakscope.judge.overall import Overall
-from leakscope.judge.series import RSS
+from leakscope.judge.series import RESERVED, RSS
 from leakscope.model import Outcome, Shape, Verdict
 from leakscope.record.reader import Recording
 
@@ -47,14 +47,16 @@ def attribute(
             explained[account.process] = explain_crowd(recording, crowd, sources)
             continue
         if shape in _NOT_KEPT:
-            explained[account.process] = Explained(account.process, ())
+            explained[account.key] = Explained(account.process, ())
             continue
-        explained[account.process] = explain_growth(
+        explained[account.key] = explain_growth(
             recording,
             account.process,
             is_copy_on_write=shape is Shape.COPY_ON_WRITE,
             is_resident=account.verdict.series.metric == RSS,
             per_step=account.verdict.bytes_per_step.value if is_by_holders else None,
+            device=account.device,
+            is_reserved=account.verdict.series.metric == RESERVED,
         )
     return Attribution(accounts, explained)
 
@@ -62,8 +64,8 @@ def attribute(
 def prove(overall: Overall, attribution: Attribution) -> Overall:
     """The same answer, called a leak where holders account for the growth."""
     proven = {
-        process: explained
-        for process, explained in attribution.explained.items()
+        key: explained
+        for key, explained in attribution.explained.items()
         if proven_share(explained) >= _PROVEN_SHARE
     }
     if not proven:
@@ -73,11 +75,11 @@ def prove(overall: Overall, attribution: Attribution) -> Overall:
             verdict=_as_leak(account.verdict),
             verdicts=(_as_leak(account.verdicts[0]), *account.verdicts[1:]),
         )
-        if account.process in proven
+        if account.key in proven
         else account
         for account in overall.accounts
     )
-    keys = {account.verdict.series for account in accounts if account.process in proven}
+    keys = {account.verdict.series for account in accounts if account.key in proven}
     verdicts = tuple(
         _as_leak(verdict) if verdict.series in keys or is_sum else verdict
         for is_sum, verdict in _with_sum(overall)

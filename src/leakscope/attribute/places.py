@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import ast
 import os
+import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
-from leakscope.model import Frame, Site, SiteTally
+from leakscope.model import BACKWARD, Frame, Site, SiteTally
+
+_STARTS_BACKWARD = re.compile(r"\.backward\(|autograd\.grad\(")
 
 
 def site_of(sites: Sequence[SiteTally], sources: Mapping[str, str]) -> Site | None:
@@ -16,7 +19,21 @@ def site_of(sites: Sequence[SiteTally], sources: Mapping[str, str]) -> Site | No
         for frame in tally.frames:
             if frame.file in sources:
                 return place(sources, frame)
+            if frame.file == BACKWARD and (started := _backward_call(sources)) is not None:
+                return place(sources, started)
     return None
+
+
+def _backward_call(sources: Mapping[str, str]) -> Frame | None:
+    """The line that starts the backward pass, which has no stack of its own; if there is one only,
+    for otherwise nobody knows which."""
+    found = [
+        Frame(file, number)
+        for file, text in sources.items()
+        for number, line in enumerate(text.splitlines(), 1)
+        if _STARTS_BACKWARD.search(line)
+    ]
+    return found[0] if len(found) == 1 else None
 
 
 def place(sources: Mapping[str, str], frame: Frame) -> Site:

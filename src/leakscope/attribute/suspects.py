@@ -14,12 +14,14 @@ from statistics import median
 from typing import NamedTuple
 
 from leakscope.attribute.create_graph import find_create_graph
+from leakscope.attribute.device import bytes_on, lines_without_holder, name_of_line
 from leakscope.attribute.fingerprint import fingerprint
 from leakscope.attribute.guard import has_capacity_guard
 from leakscope.attribute.hooks import is_in_hook
 from leakscope.attribute.keeper import find_keepers
 from leakscope.attribute.places import site_of
-from leakscope.model import Holding, Link, Site, SiteTally, Window
+from leakscope.judge.series import PINNED
+from leakscope.model import DEVICE_TOOL, Holding, Link, Site, SiteTally, Window
 from leakscope.record.reader import Columns, Recording
 
 BLOCK_BYTES = 71.0
@@ -82,33 +84,40 @@ def explain_growth(
     is_copy_on_write: bool = False,
     is_resident: bool = False,
     per_step: float | None = None,
+    device: str | None = None,
+    is_reserved: bool = False,
 ) -> Explained:
     """The suspects of one process, the largest share first; together at most the whole growth.
 
     `is_resident`: it is resident memory that grows, so it is that which they have to account for;
     what little malloc's counters grew meanwhile says nothing about it. `per_step`: the growth,
-    where it is known better than by the counters."""
+    where it is known better than by the counters. `device`: whose memory it is, if not the
+    host's; `is_reserved`: it is what its allocator has reserved that grows, by the pools of CUDA
+    graphs."""
     sources = sources_for(recording, process)
     if is_copy_on_write:
         return _explain_copies(recording, process, sources)
     latest = _latest(recording.holdings, process)
-    measured = _measured_per_step(recording, process, latest)
+    measured = _measured_per_step(recording, process, latest, device, is_reserved)
     if is_resident:
         rows = recording.columns(process, looked_at(recording, process))
         measured = max(measured, _slope(rows, "rss_bytes", 0, sys.maxsize) or 0.0)
     if per_step is not None:
         measured = per_step
     found = []
-    is_by_marks = _is_by_marks(recording, process, latest)
+    is_by_marks = device is None and _is_by_marks(recording, process, latest)
     for holding in latest:
-        rate = _count_per_step(holding) * holding.bytes_each
+        rate = _count_per_step(holding) * bytes_on(holding, device)
         if is_by_marks and len(holding.counts) >= _COUNTS_OF_A_LOOK:
-            rate = _first_rate(holding) * holding.bytes_each
+            rate = _first_rate(holding) * bytes_on(holding, device)
         if measured <= 0 or rate <= 0:
             continue
         found.append(_suspect(holding, rate / measured, sources))
     if sum(suspect.share for suspect in found) < _ENOUGH_EXPLAINED:
-        found += _native_suspects(recording, process, measured, sources)
+        if device is None:
+            found += _native_suspects(recording, process, measured, sources)
+        elif measured > 0:
+            found += _unheld_suspects(recording, process, device, measured, sources)
     total = sum(suspect.share for suspect in found)
     if total > 1.0:
         # Two holders of the same things, or a weight too high: never more than there is.
@@ -124,6 +133,26 @@ def looked_at(recording: Recording, process: str) -> str:
     return looks[-1].source if looks else ""
 
 
+def _unheld_suspects(
+    recording: Recording, process: str, device: str, measured: float, sources: Mapping[str, str]
+) -> list[Suspect]:
+    """Lines whose device memory stays in use without a holder in Python."""
+    return [
+        Suspect(
+            holding=holding,
+            share=a_step * holding.bytes_each / measured,
+            count_per_step=a_step,
+            site=site,
+            keeper=None,
+            named=None,
+            fingerprint=name_of_line(holding),
+            is_bounded="",
+            looks=1,
+        )
+        for holding, a_step, site in lines_without_holder(recording, process, device, sources)
+    ]
+
+
 def _native_suspects(
     recording: Recording, process: str, measured: float, sources: Mapping[str, str]
 ) -> list[Suspect]:
@@ -131,7 +160,11 @@ def _native_suspects(
 
     What a step has in flight is alive at the end of any window, and the same in both."""
     windows = sorted(
-        (window for window in recording.windows if window.process == process),
+        (
+            window
+            for window in recording.windows
+            if window.process == process and window.tool != DEVICE_TOOL
+        ),
         key=lambda window: window.steps,
     )
     if len(windows) < _WINDOWS_AGREEING or measured <= 0:
@@ -230,14 +263,25 @@ def _latest(holdings: Sequence[Holding], process: str) -> list[Holding]:
     return [holding for holding in ours if holding.counts[-1][0] == last]
 
 
-def _measured_per_step(recording: Recording, process: str, latest: Sequence[Holding]) -> float:
+def _measured_per_step(
+    recording: Recording,
+    process: str,
+    latest: Sequence[Holding],
+    device: str | None = None,
+    is_reserved: bool = False,
+) -> float:
     """Growth per step of what is alive, by the rows of the source that was looked at, over the
     steps between the looks and as many after them."""
-    if _is_by_marks(recording, process, latest):
+    if device is None and _is_by_marks(recording, process, latest):
         return _measured_by_marks(recording, process)
     columns = recording.columns(process, looked_at(recording, process))
     steps = [step for holding in latest for step, _ in holding.counts]
     first, last = (min(steps), 2 * max(steps)) if steps else (0, sys.maxsize)
+    if device == PINNED:
+        return max(_pinned_per_step(recording, process), 0.0)
+    if device is not None:
+        counter = "reserved_bytes" if is_reserved else "allocated_bytes"
+        return max(_slope(columns, f"{device}.{counter}", first, last) or 0.0, 0.0)
     live = _slope(columns, "in_use_bytes", first, last)
     if live is None:
         # Resident memory has the small objects in it already.
@@ -253,6 +297,17 @@ def _is_by_marks(recording: Recording, process: str, latest: Sequence[Holding]) 
     if looked_at(recording, process) != CLOCK or _measured_by_marks(recording, process) <= 0:
         return False
     return all(len(holding.counts) < 2 * _COUNTS_OF_A_LOOK for holding in latest)
+
+
+def _pinned_per_step(recording: Recording, process: str) -> float:
+    """By the samples between which steps were counted."""
+    points = [
+        (sample.at.step, sample.values["pinned_bytes"])
+        for sample in recording.samples
+        if sample.process == process and sample.at.step and "pinned_bytes" in sample.values
+    ]
+    columns: Columns = {"step": [s for s, _ in points], "pinned_bytes": [v for _, v in points]}
+    return _slope(columns, "pinned_bytes", 0, sys.maxsize) or 0.0
 
 
 def _measured_by_marks(recording: Recording, process: str) -> float:

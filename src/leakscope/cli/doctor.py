@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from leakscope import text
 from leakscope.observe.limits import find_cgroup, read_meminfo, smallest_limit
 from leakscope.observe.native_heap import open_native_heap
+from leakscope.observe.nvml import open_nvml
 
 _FRAMEWORKS = ("torch", "tensorflow", "jax")
 
@@ -62,7 +63,17 @@ def observe() -> Iterator[tuple[bool, str, str]]:
     yield True, "lines and holders", "looked for inside the program when its memory rises"
     native = importlib.util.find_spec("memray") is not None
     yield native, "lines of native memory", "memray" if native else "memray is not installed"
-    yield False, "GPU memory", "not part of this version"
+    yield _driver()
+
+
+def _driver() -> tuple[bool, str, str]:
+    """Device memory as the driver counts it; what a program has in use is asked inside of it."""
+    found = open_nvml()
+    if isinstance(found, str):
+        return False, "GPU memory", found
+    named = ", ".join(f"{one.name} ({text.size(one.total_bytes)})" for one in found.read())
+    found.close()
+    return True, "GPU memory", f"{named}; in use, reserved and by whom, once torch uses it"
 
 
 def _file(what: str, path: str) -> tuple[bool, str, str]:

@@ -46,7 +46,7 @@ def findings_of(attribution: Attribution, scene: Scene, gaps: list[Gap]) -> tupl
     sources = Sources(scene.sources, gaps)
     for account in attribution.accounts:
         rate = account.verdict.bytes_per_step.value
-        for suspect in attribution.explained[account.process].suspects:
+        for suspect in attribution.explained[account.key].suspects:
             process = account.process
             case = Case(
                 suspect,
@@ -103,8 +103,9 @@ def unexplained_of(attribution: Attribution, names: Mapping[str, str]) -> dict[s
     left = {}
     for account in attribution.accounts:
         verdict = account.verdict
-        share = 1.0 - attribution.explained[account.process].share
+        share = 1.0 - attribution.explained[account.key].share
         key = f"{verdict.series.metric} {names.get(account.process, account.process)}"
+        key += f" {account.device}" if account.device else ""
         left[key] = share * verdict.bytes_per_step.value
     return left
 
@@ -193,6 +194,11 @@ def _says(suspect: Suspect) -> str:
             return (
                 f"{rate} more of {holding.item} per step stay alive, {holding.counts[-1][1]:,} by "
                 f"now, with {each} of private memory each"
+            )
+        case "device":
+            return (
+                f"device memory made here stays in use, and no tensor of Python's holds it: {rate} "
+                f"× {each} per step"
             )
         case "native":
             return f"native memory made here is never freed: {rate} × {each} per step"

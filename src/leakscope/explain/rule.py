@@ -6,7 +6,7 @@ Its docstring is its page, in `leakscope explain` and in docs/rules.md.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 from types import MappingProxyType
@@ -111,6 +111,30 @@ class RunCase(NamedTuple):
             if one.series.metric == metric and one.series.process == self.lead:
                 return one
         return None
+
+    def devices(self) -> Iterator[tuple[str, dict[str, Verdict], dict[str, Series]]]:
+        """Each device of the leading process, with its verdicts and series by metric."""
+        for device, series in self.run.devices_of(self.lead).items():
+            verdicts = {
+                one.series.metric: one
+                for one in self.overall.verdicts
+                if one.series.process == self.lead and one.series.device == device
+            }
+            yield device, verdicts, series
+
+    def detail(self, device: str, name: str) -> int:
+        """As the last sample of a device of the leading process has it."""
+        for sample in reversed(self.run.recording.samples):
+            if sample.process == self.lead and sample.probe == device and name in sample.values:
+                return sample.values[name]
+        return 0
+
+    def tallied(self, device: str, role: str) -> int:
+        """Bytes of one role on a device, as the last census has them."""
+        for census in reversed(self.run.recording.censuses):
+            if census.process == self.lead and census.probe == device:
+                return sum(tally.bytes for tally in census.tallies if tally.role == role)
+        return 0
 
     def threads(self) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
         """The number of threads while steps were made: at which steps it was read, and how many."""

@@ -16,6 +16,7 @@ from weakref import WeakKeyDictionary, WeakSet
 
 from leakscope.model import Gap, Tally
 from leakscope.observe.counter import StepCounter
+from leakscope.observe.devices import Door, open_door
 from leakscope.observe.guard import guarded
 from leakscope.observe.tap import CallTap, Tap
 
@@ -46,6 +47,7 @@ class Listener(Protocol):
     def gap(self, gap: Gap) -> None: ...
     def became(self, kind: str, name: str) -> None: ...
     def met_dataset(self, dataset: Any) -> None: ...
+    def met_devices(self, door: Door) -> None: ...
 
 
 class TorchAdapter:
@@ -63,7 +65,7 @@ class TorchAdapter:
         # Weak: a class that the program makes and drops must not live on because of us.
         self._root_calls: WeakKeyDictionary[type, int] = WeakKeyDictionary()
         self._first_read = sys.maxsize
-        self._tallied: dict[int, dict[str, tuple[int, int]]] = {}
+        self._tallied: dict[int, Tallies] = {}
         self._tallies_left = 0
         self._next_tally = 1
 
@@ -74,6 +76,7 @@ class TorchAdapter:
             ("optimizer steps", self._hook_optimizers),
             ("data loader workers", self._hook_workers),
             ("checkpoints", self._hook_saves),
+            ("GPU memory", self._meet_devices),
         ):
             self._guard(hook, name)()
         self._listen()
@@ -88,6 +91,11 @@ class TorchAdapter:
             tap.remove()
         self._handles.clear()
         self._taps.clear()
+
+    def _meet_devices(self) -> None:
+        door = open_door(self._torch)
+        if door is not None:
+            self._agent.met_devices(door)
 
     # ── the optimizer ──
 
@@ -305,13 +313,21 @@ def _untraced(hook: Callable[..., None]) -> Callable[..., None]:
     return hook
 
 
-def _tally(optimizer: Any) -> dict[str, tuple[int, int]]:
-    """Count and bytes by role, of one optimizer. Keeps nothing of it."""
-    tallies = {"parameter": (0, 0), "gradient": (0, 0), "optimizer state": (0, 0)}
+Tallies = dict[tuple[str, str], tuple[int, int]]
+"""Count and bytes by place (the host's tensors, or the name of a device) and role."""
+
+_IN_HOST = "torch.Tensor"
+
+
+def _tally(optimizer: Any) -> Tallies:
+    """What one optimizer has. Keeps nothing of it."""
+    tallies: Tallies = {}
 
     def add(role: str, tensor: Any) -> None:
-        count, size = tallies[role]
-        tallies[role] = (count + 1, size + tensor.numel() * tensor.element_size())
+        where = _IN_HOST if tensor.is_cpu else str(tensor.device)
+        count, size = tallies.get((where, role), (0, 0))
+        size += tensor.numel() * tensor.element_size()
+        tallies[where, role] = (count + 1, size)
 
     tensor_type = sys.modules["torch"].Tensor
     for group in optimizer.param_groups:
@@ -328,13 +344,13 @@ def _tally(optimizer: Any) -> dict[str, tuple[int, int]]:
     return tallies
 
 
-def _add_up(tallied: dict[int, dict[str, tuple[int, int]]]) -> tuple[Tally, ...]:
-    totals: dict[str, tuple[int, int]] = {}
+def _add_up(tallied: dict[int, Tallies]) -> tuple[Tally, ...]:
+    totals: Tallies = {}
     for tallies in tallied.values():
-        for role, (count, size) in tallies.items():
-            old_count, old_size = totals.get(role, (0, 0))
-            totals[role] = (old_count + count, old_size + size)
-    return tuple(Tally("torch.Tensor", role, count, size) for role, (count, size) in totals.items())
+        for key, (count, size) in tallies.items():
+            old_count, old_size = totals.get(key, (0, 0))
+            totals[key] = (old_count + count, old_size + size)
+    return tuple(Tally(*key, count, size) for key, (count, size) in totals.items())
 
 
 _armed: dict[int, TorchAdapter] = {}

@@ -53,6 +53,12 @@ class Account(NamedTuple):
     """The answer for this process, in bytes per step."""
     verdicts: tuple[Verdict, ...]
     """Every series of it that was judged, the one that decided first."""
+    device: str | None = None
+    """Whose memory it is about; None for the host's."""
+
+    @property
+    def key(self) -> str:
+        return self.process if self.device is None else f"{self.process} {self.device}"
 
 
 def account_for(
@@ -63,11 +69,11 @@ def account_for(
     for metric, one in series.items():
         if metric == FILES or (metric == USS and not is_child):
             continue  # explains the others; private against shared pages is about children
-        smallest = _smallest_for(one, smallest_that_matters)
-        verdict = _settle(judge(one, smallest_that_matters=smallest), smallest)
+        smallest = smallest_for(one, smallest_that_matters)
+        verdict = settle(judge(one, smallest_that_matters=smallest), smallest)
         judged[metric] = replace(
             verdict,
-            because=_name_subject(verdict.because, metric),
+            because=name_subject(verdict.because, _SUBJECTS.get(metric)),
             # A leak that would not have been called one was not visible either.
             smallest_visible_bytes_per_step=max(verdict.smallest_visible_bytes_per_step, smallest),
         )
@@ -93,19 +99,19 @@ def account_for(
     return Account(process, answer, (answer, *rest))
 
 
-def _name_subject(because: str, metric: str) -> str:
+def name_subject(because: str, subject: str | None) -> str:
     """The judge knows numbers only and says "it"; here it gets its name."""
-    subject = _SUBJECTS.get(metric)
     if subject is None:
         return because
     if because.startswith("It "):
         return f"{subject} {because[3:]}"
     if because.startswith("Every "):
-        return because.replace(" it ", f" {subject[0].lower()}{subject[1:]} ", 1)
+        within = subject if subject[:2].isupper() else f"{subject[0].lower()}{subject[1:]}"
+        return because.replace(" it ", f" {within} ", 1)
     return because
 
 
-def _smallest_for(series: Series, smallest_that_matters: float) -> float:
+def smallest_for(series: Series, smallest_that_matters: float) -> float:
     """What matters, in the unit of this series and for its length."""
     span = max(series.steps[-1] - series.steps[0], 1.0)
     if not series.is_exact:
@@ -245,7 +251,7 @@ def _in_bytes(blocks: Verdict, live: Verdict | None, resident: Verdict | None) -
     )
 
 
-def _settle(verdict: Verdict, smallest: float) -> Verdict:
+def settle(verdict: Verdict, smallest: float) -> Verdict:
     """Undecided, but too slow to matter whatever it is: steady, with that as the reason."""
     rate = verdict.bytes_per_step
     if verdict.outcome is not Outcome.UNKNOWN or not 0 < rate.high < smallest:

@@ -9,7 +9,8 @@ from leakscope import text
 from leakscope.engines import Engine, here
 from leakscope.judge.account import Account, account_for
 from leakscope.judge.crowd import Crowd, crowd_of, find_crowds, parent_in
-from leakscope.judge.series import RunSeries
+from leakscope.judge.device_account import account_for_device
+from leakscope.judge.series import PINNED, RunSeries
 from leakscope.model import Outcome, Rate, Series, SeriesKey, Shape, Verdict
 
 TREE_METRIC = "tree.growth_bytes"
@@ -75,9 +76,21 @@ def judge_run(
         if not _has_kind(run, process, "helper")
     ]
     accounts = [one for one in engine(judge_process, charges) if one is not None]
+    accounts += _accounts_on_devices(run, [charge.process for charge in charges], smallest)
     crowds = find_crowds(run)
     overall = _judge_all(run, [*accounts, *(crowd.account for crowd in crowds)], names)
     return overall._replace(crowds=crowds)
+
+
+def _accounts_on_devices(
+    run: RunSeries, processes: Sequence[str], smallest: float
+) -> list[Account]:
+    found = (
+        account_for_device(process, device, series, smallest)
+        for process in processes
+        for device, series in run.devices_of(process).items()
+    )
+    return [one for one in found if one is not None]
 
 
 def _judge_all(run: RunSeries, accounts: Sequence[Account], names: dict[str, str]) -> Overall:
@@ -92,13 +105,19 @@ def _judge_all(run: RunSeries, accounts: Sequence[Account], names: dict[str, str
         because = f"Only {steps} were made, too few to tell growth from warm-up; run at least 60."
         return Overall(Outcome.UNKNOWN, because, tuple(verdicts), ())
     growing = [one for one in accounts if one.verdict.outcome in _SEVERITY[2:]]
-    if len(growing) > 1 or (growing and len(accounts) > 1):
-        tree = _sum(growing, names)
-        return Overall(tree.outcome, tree.because, (tree, *verdicts), tuple(accounts))
-    if growing:
-        lead = growing[0].verdict
-        return Overall(lead.outcome, lead.because, tuple(verdicts), tuple(accounts))
-    lead = _leading(run, accounts).verdict
+    # A device is smaller than the host and nothing is swapped there: it is told of first.
+    leading = [one for one in growing if one.device is not None] or growing
+    also = _also(growing, leading)
+    is_several = len({account.process for account in accounts}) > 1
+    if len(leading) > 1 or (leading and is_several):
+        tree = _sum(leading, names)
+        because = tree.because + also
+        return Overall(tree.outcome, because, (tree, *verdicts), tuple(accounts))
+    if leading:
+        lead = leading[0].verdict
+        ordered = (lead, *(one for one in verdicts if one is not lead))
+        return Overall(lead.outcome, lead.because + also, ordered, tuple(accounts))
+    lead = _least_sure(run, accounts).verdict
     if lead.outcome is Outcome.STEADY and (rise := run.rise_after_last_step()) > 0:
         because = (
             f"Memory was steady over the steps counted at the {run.axis.source}, but rose by "
@@ -117,8 +136,26 @@ def smallest_that_matters(step_seconds: float | None, limit_bytes: int | None) -
     return min(max(a_step, _SMALLEST), _LARGEST)
 
 
+def _also(growing: Sequence[Account], told: Sequence[Account]) -> str:
+    """The host's memory, where a device's is what is told of."""
+    rest = [one.verdict.bytes_per_step.value for one in growing if one not in told]
+    return f" Host memory grows by {text.size(sum(rest))} per step too." if rest else ""
+
+
+def _least_sure(run: RunSeries, accounts: Sequence[Account]) -> Account:
+    """Of the leading process: its host account, or that of a device, which goes first unless only
+    the host's is undecided."""
+    lead = _leading(run, accounts)
+    same = [one for one in accounts if one.process == lead.process]
+    on_device = [one for one in same if one.device is not None and one.device != PINNED]
+    ordered = [*on_device, lead]
+    undecided = [one for one in ordered if one.verdict.outcome is Outcome.UNKNOWN]
+    return (undecided or ordered)[0]
+
+
 def _leading(run: RunSeries, accounts: Sequence[Account]) -> Account:
     """The process the run is about: it counts the steps, or it is the main one."""
+    accounts = [one for one in accounts if one.device is None] or accounts
     for account in accounts:
         if account.process == run.axis.process:
             return account
@@ -135,9 +172,19 @@ def _has_kind(run: RunSeries, process: str, kind: str) -> bool:
     return start is not None and start.kind == kind
 
 
-def _named(process: str, names: dict[str, str]) -> str:
-    parent = parent_in(process)
-    return crowd_of(names[parent]) if parent in names else names.get(process, process)
+def _name(account: Account, names: dict[str, str]) -> str:
+    parent = parent_in(account.process)
+    if parent in names:
+        return crowd_of(names[parent])
+    name = names.get(account.process, account.process)
+    return f"{name} on {account.device}" if account.device else name
+
+
+def _of_what(growing: Sequence[Account]) -> str:
+    processes = len({account.process for account in growing})
+    if processes == len(growing):
+        return f"{processes} processes"
+    return f"{text.plural(processes, 'process', 'processes')} on {len(growing)} devices"
 
 
 def _sum(growing: Sequence[Account], names: dict[str, str]) -> Verdict:
@@ -150,14 +197,14 @@ def _sum(growing: Sequence[Account], names: dict[str, str]) -> Verdict:
     )
     outcome = max((account.verdict.outcome for account in growing), key=_SEVERITY.index)
     largest = max(growing, key=lambda account: account.verdict.bytes_per_step.value)
-    who = ", ".join(_named(account.process, names) for account in growing[:4])
+    who = ", ".join(_name(account, names) for account in growing[:4])
     if len(growing) > 4:
         who += f" and {len(growing) - 4} more"
     if len(growing) == 1:
         because = f"{who}: {largest.verdict.because}"
     else:
         because = (
-            f"{len(growing)} processes grow by {text.size(total.value)} per step together "
+            f"{_of_what(growing)} grow by {text.size(total.value)} per step together "
             f"({who}). {largest.verdict.because}"
         )
     shapes = {account.verdict.shape for account in growing}

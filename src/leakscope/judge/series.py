@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from leakscope.judge.axis import Axis, Floats, best_source, clock_axis, own_axis
 from leakscope.model import LOOKS, Mark, Sample, Series, SeriesKey
 from leakscope.record.format import is_machine
-from leakscope.record.reader import Recording
+from leakscope.record.reader import Columns, Recording
 
 _PAGE = float(os.sysconf("SC_PAGE_SIZE"))
 IN_USE = "heap.in_use_bytes"
@@ -21,6 +21,21 @@ RSS = "process.rss_bytes"
 USS = "process.uss_bytes"
 FILES = "process.file_bytes"
 """Pages of mapped files, as far as they are this process's own."""
+
+ALLOCATED = "cuda.allocated_bytes"
+RESERVED = "cuda.reserved_bytes"
+UNUSED = "cuda.unused_bytes"
+"""Of a device: in use, reserved by the framework's allocator, and the difference of the two. So
+called whichever kind of device it is; the series says which."""
+POOLS = "cuda.pool_bytes"
+"""Of what is reserved: the pools of CUDA graphs, sampled now and then."""
+PINNED = "pinned host memory"
+PINNED_IN_USE = "pinned.in_use_bytes"
+"""Host memory that devices copy from: it is outside malloc, and treated as a device of its own."""
+_DEVICE_ROWS = {ALLOCATED: "allocated_bytes", RESERVED: "reserved_bytes"}
+_PINNED_WORTH_A_WORD = 1 << 20
+_SEGMENT = float(2 << 20)
+"""The allocator reserves in pieces of so much at least."""
 
 _ROWS = {IN_USE: "in_use_bytes", HELD: "held_bytes", BLOCKS: "blocks_count", RSS: "rss_bytes"}
 _SAMPLES = {USS: "uss_bytes", FILES: "file_bytes"}
@@ -54,6 +69,8 @@ class RunSeries:
         self.series: BySeries = {}
         self.rows: dict[tuple[str, str], tuple[Floats, Floats]] = {}
         """Steps and values of every row, by metric and process, before any is left out."""
+        self.on_devices: dict[tuple[str, str], dict[str, Series]] = {}
+        """By process and device."""
         samples: dict[str, list[Sample]] = {}
         for sample in recording.samples:
             samples.setdefault(sample.process, []).append(sample)
@@ -64,6 +81,11 @@ class RunSeries:
 
     def of(self, process: str) -> dict[str, Series]:
         return {metric: series for (metric, name), series in self.series.items() if name == process}
+
+    def devices_of(self, process: str) -> dict[str, dict[str, Series]]:
+        return {
+            device: series for (name, device), series in self.on_devices.items() if name == process
+        }
 
     def allocator_of(self, process: str) -> str:
         """As the process itself was seen to use it."""
@@ -79,8 +101,12 @@ class RunSeries:
         moments = _floats(columns.get("mono_ns", ()))
         resident = _floats(columns.get("rss_bytes", ()))
         end = self.axis.mono_ns[-1]
-        after, before = resident[moments > end], resident[moments <= end]
-        lasted = (moments[-1] - end) / (end - self.axis.mono_ns[0]) if len(moments) else 0.0
+        # What the end of the program does, CUDA's clean-up above all, is not what it does.
+        over = min(self._marked("exiting", "end"), default=np.inf)
+        after, before = resident[(moments > end) & (moments < over)], resident[moments <= end]
+        lasted = (
+            (min(moments[-1], over) - end) / (end - self.axis.mono_ns[0]) if len(moments) else 0.0
+        )
         if len(after) < 2 or not len(before) or lasted < _WORTH_A_LOOK:
             return 0.0
         rise = float(np.max(after) - np.max(before))
@@ -171,12 +197,39 @@ class RunSeries:
         for metric in metrics:
             if (name := _ROWS[metric]) in columns:
                 self._add(metric, process, steps, _floats(columns[name]), collections)
+        for device in sorted({name.partition(".")[0] for name in columns if ":" in name}):
+            self._add_device(process, device, columns, steps)
+
+    def _add_device(self, process: str, device: str, columns: Columns, steps: Floats) -> None:
+        values = {
+            metric: _floats(columns.get(f"{device}.{name}", ()))
+            for metric, name in _DEVICE_ROWS.items()
+        }
+        values[UNUSED] = values[RESERVED] - values[ALLOCATED]
+        found = self.on_devices.setdefault((process, device), {})
+        for metric, column in values.items():
+            one = _series(SeriesKey(metric, process, device), steps, column)
+            if one is not None:
+                found[metric] = one
 
     def _add_samples(self, process: str, samples: Sequence[Sample]) -> None:
         steps = self.axis_of(process).during(_floats([sample.at.mono_ns for sample in samples]))
         for metric, name in _SAMPLES.items():
             values = _floats([sample.values.get(name) for sample in samples])
             self._add(metric, process, steps, values, np.array([]))
+        pinned = _floats([sample.values.get("pinned_bytes") for sample in samples])
+        for device in {sample.probe for sample in samples if "pool_bytes" in sample.values}:
+            of_device = [sample for sample in samples if sample.probe == device]
+            read = _floats([sample.values.get("pool_bytes") for sample in of_device])
+            moments = _floats([sample.at.mono_ns for sample in of_device])
+            at = self.axis_of(process).during(moments)
+            pools = _series(SeriesKey(POOLS, process, device), at, read)
+            if pools is not None and (process, device) in self.on_devices:
+                self.on_devices[process, device][POOLS] = pools
+        if len(pinned) and np.nanmax(np.nan_to_num(pinned)) >= _PINNED_WORTH_A_WORD:
+            one = _series(SeriesKey(PINNED_IN_USE, process, PINNED), steps, pinned)
+            if one is not None:
+                self.on_devices[process, PINNED] = {PINNED_IN_USE: one}
 
     def _add(
         self, metric: str, process: str, steps: Floats, values: Floats, collections: Floats
@@ -207,6 +260,26 @@ class RunSeries:
             is_exact=metric in _EXACT,
             resolution=0.0 if metric in _EXACT else _PAGE,
         )
+
+
+def _series(key: SeriesKey, steps: Floats, values: Floats) -> Series | None:
+    """Of a counter that a device's allocator keeps."""
+    read = ~np.isnan(values) & ~np.isnan(steps)
+    steps, values = steps[read], values[read]
+    if not len(steps):
+        return None
+    rising = np.concatenate(([True], np.diff(steps) > 0))
+    steps, values = steps[rising], values[rising]
+    kept = even_out(steps)
+    is_exact = key.metric in (ALLOCATED, PINNED_IN_USE)
+    return Series(
+        key=key,
+        unit="bytes",
+        steps=tuple(steps[kept].tolist()),
+        values=tuple(values[kept].tolist()),
+        is_exact=is_exact,
+        resolution=0.0 if is_exact else _SEGMENT,
+    )
 
 
 def before_release(values: Floats, kept: NDArray[np.intp]) -> NDArray[np.intp]:

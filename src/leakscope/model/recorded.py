@@ -114,6 +114,15 @@ class Mark(Written, frozen=True, tag="mark"):
     """Whose steps the moment's number counts, where that matters."""
 
 
+DEVICE_TOOL = "device"
+"""Tool of the windows that were recorded by the allocator of a device."""
+
+BACKWARD = "<backward>"
+"""File of the one frame of what the backward pass has made: it runs without Python."""
+
+DRIVER_GAP = "device memory by the driver"
+"""A gap that only matters to a program which uses a device."""
+
 LOOKS = ("look", "look done")
 """Marks at the end of a look: with the counters from before it, and without."""
 
@@ -201,6 +210,8 @@ class Holding(Written, frozen=True, tag="holding"):
     parts: dict[str, float] = {}
     """`bytes_each` by kind: tensors, shared memory (of tensors), saved (for backward), nodes (of
     graphs), arrays, python."""
+    on_device: dict[str, float] = {}
+    """Of `bytes_each`, what lies in the memory of devices, by their names (`cuda:0`)."""
     holders: int = 1
     """So many things of this description grow; `counts` is their sum."""
     bound: str = ""
@@ -216,6 +227,39 @@ class Window(Written, frozen=True, tag="window"):
     tool: str
     steps: int
     sites: tuple[SiteTally, ...]
+
+
+class Occupant(Written, frozen=True):
+    """What is in memory at one moment and has one role, one holder and one site."""
+
+    role: str
+    """parameter, gradient, buffer, optimizer state, saved for backward, tensor, array, object,
+    graph pool, or none: no tensor was found for it."""
+    what: str
+    """One of them: `Tensor [64, 512] float32`."""
+    holder: str
+    """Who keeps it, from a root on where that was searched, or in a few words."""
+    count: int
+    bytes: int
+    frames: tuple[Frame, ...] = ()
+
+
+class BlackBox(Written, frozen=True, tag="black box"):
+    """What is in memory just before it runs out."""
+
+    at: Moment
+    process: str
+    where: str
+    """`host`, or the device: `cuda:0`."""
+    why: str
+    """out of memory, or nearly full."""
+    values: dict[str, int]
+    """limit_bytes, used_bytes, allocated_bytes, reserved_bytes, wanted_bytes … as far as known."""
+    occupants: tuple[Occupant, ...]
+    """The largest first."""
+    matched_bytes: int = 0
+    """Of the bytes in use, those for which a tensor was found."""
+    spent_ns: int = 0
 
 
 class Source(Written, frozen=True, tag="source"):
@@ -255,6 +299,7 @@ Record = (
     | Census
     | Holding
     | Window
+    | BlackBox
     | Source
     | Gap
     | Loaded

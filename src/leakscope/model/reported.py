@@ -158,6 +158,54 @@ class Peak(Noun, frozen=True):
     says: str
 
 
+class DeviceLevels(Noun, frozen=True):
+    """The memory of one device that one process has, level by level."""
+
+    device: str
+    name: str
+    process: str
+    total_bytes: int | None
+    driver_bytes: int | None
+    """Of this process, as the driver counts it; None where it does not tell."""
+    reserved_bytes: int
+    allocated_bytes: int
+    others_bytes: int | None
+    """Of processes outside the run, on the same device."""
+    parts: dict[str, int]
+    """What lies between the levels and below them; adds up to the driver's bytes, or where those
+    are not known to the reserved ones."""
+    at_step: int | None
+    says: str
+
+
+class Occupied(Noun, frozen=True):
+    """What was in memory and had one role, one holder and one line."""
+
+    role: str
+    what: str
+    holder: str
+    count: int
+    bytes: int
+    site: Site | None = None
+    is_compiled: bool = False
+    """It was made within a compiled region; the line is the one that calls it."""
+
+
+class FullMoment(Noun, frozen=True):
+    """What was in memory when it ran out, or was about to."""
+
+    where: str
+    why: str
+    process: str
+    at_step: int | None
+    says: str
+    contents: tuple[Occupied, ...]
+    """The largest first."""
+    matched_share: float | None = None
+    """Of the bytes in use on a device: for so much of them a tensor was found."""
+    spent_seconds: float = 0.0
+
+
 class ProcessSummary(Noun, frozen=True):
     process: str
     kind: str
@@ -289,3 +337,6 @@ class Report(Noun, frozen=True):
     """What looks like a leak in this run and is none: rules LS001 to LS099."""
     job: Job | None = None
     """Where the run had ranks."""
+    devices: tuple[DeviceLevels, ...] = ()
+    black_boxes: tuple[FullMoment, ...] = ()
+    """What was in memory when it ran out or was about to, the worst first."""

@@ -24,6 +24,8 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext, supp
 from itertools import compress
 from typing import Any, NamedTuple
 
+from leakscope.observe.devices import device_of, rounded
+
 _RAW = "_raw_saved_"
 HEAP_TYPE = 1 << 9
 """Py_TPFLAGS_HEAPTYPE: a class made while running, which our caches must not keep alive."""
@@ -85,6 +87,8 @@ class Graph(NamedTuple):
     made, and the unpack hooks. A walk of the heap can go on from here."""
     leaves: list[Any]
     """The tensors that gradients would be accumulated in: parameters, mostly."""
+    devices: dict[int, str]
+    """Of the storages that are not in the host's memory: where they are."""
     first: SavedTensor | None
     """The saved tensor nearest to the roots that is no parameter, for drawing."""
 
@@ -140,10 +144,19 @@ class _Gathered:
         self.saved: dict[int, int] = {}
         self.objects: list[Any] = []
         self.leaves: list[Any] = []
+        self.devices: dict[int, str] = {}
         self.first: SavedTensor | None = None
 
     def as_graph(self) -> Graph:
-        return Graph(len(self.seen), self.is_cut, self.saved, self.objects, self.leaves, self.first)
+        return Graph(
+            len(self.seen),
+            self.is_cut,
+            self.saved,
+            self.objects,
+            self.leaves,
+            self.devices,
+            self.first,
+        )
 
     def follow(self, roots: Iterable[Any], most_nodes: int) -> None:
         order: list[Any] = []
@@ -177,6 +190,10 @@ class _Gathered:
         if storage is not None:
             key, size = storage
             self.saved[key] = size
+            device = device_of(saved.data)
+            if device is not None:
+                self.devices[key] = device
+                self.saved[key] = rounded(size)
             if self.first is None and not _is_parameter(saved.data):
                 self.first = _in_words(node, saved, size)
 

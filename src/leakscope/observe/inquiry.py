@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from time import monotonic_ns
 from typing import NamedTuple
 
-from leakscope.model import Gap, Holding, Link, Moment
+from leakscope.model import BACKWARD, Gap, Holding, Link, Moment, SiteTally
 from leakscope.observe.containers import (
     Growing,
     Lengths,
@@ -21,6 +21,8 @@ from leakscope.observe.containers import (
     find_growing,
     note_lengths,
 )
+from leakscope.observe.device_sites import DeviceWindow, sites_by_address
+from leakscope.observe.devices import NOTHING_GIVEN, Door, Given, Stack
 from leakscope.observe.graphs import GraphSizes, find_growing_graphs, note_graphs
 from leakscope.observe.heap import Heap
 from leakscope.observe.leads import (
@@ -72,7 +74,7 @@ class Noted(NamedTuple):
 class Inquiry:
     """The looks of one process."""
 
-    def __init__(self, process: str, now: Callable[[], Moment]) -> None:
+    def __init__(self, process: str, now: Callable[[], Moment], door: Door | None = None) -> None:
         self.process = process
         self._now = now
         self._noted: Noted | None = None
@@ -82,6 +84,10 @@ class Inquiry:
         self._since = 0
         self._survivors = Survivors()
         self._window = SiteWindow()
+        self._device_window = DeviceWindow(door)
+        self._given = NOTHING_GIVEN
+        self.device_sites: tuple[SiteTally, ...] = ()
+        """Lines whose device memory, asked for in the last window, is in use still."""
         self._is_deep = False
         self._telling = Telling()
         self.gaps: list[Gap] = []
@@ -91,6 +97,11 @@ class Inquiry:
     @property
     def own_bytes(self) -> int:
         return self._noted.lengths.own_bytes if self._noted is not None else 0
+
+    @property
+    def device_steps(self) -> int:
+        """So many steps are behind `device_sites`."""
+        return self._device_window.steps
 
     @property
     def is_tracing(self) -> bool:
@@ -124,6 +135,7 @@ class Inquiry:
             del heap
         self._noted = self._noted._replace(lengths=lengths)
         self._since = before.step
+        self._device_window.open(step, traced)
         self._survivors.begin(step, mark_after=max(traced // 2, 1))
         if self._survivors.why_not:
             self.gaps.append(Gap("survivors", self._survivors.why_not, self.process))
@@ -140,6 +152,7 @@ class Inquiry:
     def in_window(self, step: int) -> None:
         """At each step while the window is open."""
         self._survivors.mark(step)
+        self._device_window.at_step(step)
 
     def second_look(self, step: int, grown_bytes: float) -> list[Holding]:
         """What has grown since the first look; `grown_bytes` is what it came to by the counters."""
@@ -149,13 +162,16 @@ class Inquiry:
                 leads = self._find_leads(step)
             finally:
                 self._window.close()
+            leads = self._ask_devices(leads, step)
             holdings = self._follow(leads, step, grown_bytes)
+            self._given = NOTHING_GIVEN
             del leads
         return holdings
 
     def abandon(self) -> None:
         """In a forked child, or at the end: leave nothing on."""
         self._window.close()
+        self._device_window.abandon()
         self._survivors.abandon()
 
     def _find_leads(self, step: int) -> list[Lead]:
@@ -180,19 +196,42 @@ class Inquiry:
         del heap, graphs, swollen
         return leads + among + leads_of_populations(populations, beside=among)
 
+    def _ask_devices(self, leads: list[Lead], step: int) -> list[Lead]:
+        """The same leads, those that lie on a device with their lines if Python knew none."""
+        snapshot = self._device_window.close(step)
+        if snapshot is None:
+            self.device_sites = ()
+            return leads
+        blocks = snapshot.blocks
+        self._given = Given({block.address: block.bytes for block in blocks}, snapshot.pools)
+        self.device_sites = self._device_window.survivors(blocks)
+        stacks = self._device_window.stacks(blocks)
+        return [self._with_device_sites(lead, stacks) for lead in leads]
+
+    def _with_device_sites(self, lead: Lead, stacks: dict[int, Stack]) -> Lead:
+        """What the backward pass has made gets its Python object where it is first looked at: that
+        line did not make it."""
+        on_device = sites_by_address(lead.items, stacks)
+        is_of_backward = any(one.frames[0].file == BACKWARD for one in on_device)
+        return lead._replace(sites=on_device) if is_of_backward or not lead.sites else lead
+
     def _follow(self, leads: list[Lead], step: int, grown_bytes: float) -> list[Holding]:
         """Weigh the leads, find who holds the largest, put those of one description together."""
         assert self._noted is not None
         ours = our_references(leads)
         growing = {id(lead.it) for lead in leads if lead.kind == "container"}
-        weighed = weigh_all([lead for lead in leads if lead.kind not in VAGUE], growing, ours)
+        given = self._given
+        clear = [lead for lead in leads if lead.kind not in VAGUE]
+        weighed = weigh_all(clear, growing, ours, given)
+        del clear
         self.explained = _explained(weighed) / max(grown_bytes, 1.0)
         self._is_deep = self.explained < _EXPLAINED
         if self._is_deep:
-            vague = weigh_all([lead for lead in leads if lead.kind in VAGUE], growing, ours)
-            weighed += vague[:_VAGUE_FOLLOWED]
+            vague = [lead for lead in leads if lead.kind in VAGUE]
+            vague_weighed = weigh_all(vague, growing, ours, given)
+            weighed += vague_weighed[:_VAGUE_FOLLOWED]
             weighed.sort(key=lambda one: -one.grown_bytes)
-            del vague
+            del vague, vague_weighed
         enough = _ENOUGH_SHARE * _explained(weighed)
         own = {id(leads), id(weighed), *map(id, leads), *map(id, weighed)}
         own.update(id(mine) for lead in leads for mine in (lead.items, lead.keys))

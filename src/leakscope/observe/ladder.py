@@ -85,6 +85,7 @@ class Ladder:
         self._bytes = Trend(_ENOUGH_BYTES, **floor)
         self._blocks = Trend(_ENOUGH_BLOCKS, **floor)
         self._pages = Trend(_ENOUGH_PAGES, **floor)
+        self._device = Trend(_ENOUGH_BYTES, **floor)
         self._is_clock = is_clock
         self._between = _TICKS_BETWEEN if is_clock else _STEPS_BETWEEN
         self._rows = self._rises_seen = self._last_bytes = 0
@@ -101,9 +102,11 @@ class Ladder:
         self._is_completed = False
         self._is_well_explained = False
 
-    def due(self, now_ns: int, step: int, in_use: int, blocks: int, rss: int) -> Rung | None:
+    def due(
+        self, now_ns: int, step: int, in_use: int, blocks: int, rss: int, device: int = -1
+    ) -> Rung | None:
         """The rung to climb at this row. Values below zero were not read."""
-        self._read(in_use, blocks, rss)
+        self._read(in_use, blocks, rss, device)
         if self._next is Rung.FIRST:
             wants = self._is_completed and self._rises and self._budget.allows(self._price, now_ns)
         else:
@@ -199,7 +202,9 @@ class Ladder:
         has_risen = self._rises_since_first >= _FEWEST_RISES or self._bytes.is_empty
         return not is_first_window or has_risen or step >= self._latest_step
 
-    def _read(self, in_use: int, blocks: int, rss: int) -> None:
+    def _read(self, in_use: int, blocks: int, rss: int, device: int) -> None:
+        if device >= 0:
+            self._is_completed |= self._device.add(device)
         if in_use >= 0:
             self._is_completed |= self._bytes.add(in_use)
             self._rows += 1
@@ -221,6 +226,8 @@ class Ladder:
 
     @property
     def _rises(self) -> bool:
+        if self._device.rises:
+            return True
         if self._bytes.is_empty:
             return self._pages.rises or self._blocks.rises
         return self._bytes.rises or self._blocks.rises

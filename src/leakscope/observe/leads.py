@@ -9,12 +9,14 @@ from __future__ import annotations
 import gc
 from collections import Counter
 from collections.abc import Mapping, Set
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from leakscope.model import SiteTally
 from leakscope.observe.anatomy import is_kind
 from leakscope.observe.autograd import (
     NODE_BYTES,
+    is_tensor_type,
     reachable_nodes,
     storage_of,
     walk,
@@ -22,6 +24,7 @@ from leakscope.observe.autograd import (
 )
 from leakscope.observe.containers import Grower
 from leakscope.observe.cycles import is_in_cycle
+from leakscope.observe.devices import NOTHING_GIVEN, Given, device_of
 from leakscope.observe.gradient_cycles import find_gradient_cycles
 from leakscope.observe.graphs import GrowingGraph
 from leakscope.observe.populations import Population
@@ -78,6 +81,8 @@ class Weighed(NamedTuple):
     shared_bytes: float
     chain: tuple[tuple[str, str], ...]
     """From an item to its biggest part, in words."""
+    on_device: Mapping[str, float] = MappingProxyType({})
+    """Of `each`, what lies on devices."""
 
     @property
     def grown_bytes(self) -> float:
@@ -195,27 +200,40 @@ def our_references(leads: list[Lead]) -> Counter[int]:
     return ours
 
 
-def weigh_all(leads: list[Lead], ignored: Set[int], ours: Mapping[int, int]) -> list[Weighed]:
+def weigh_all(
+    leads: list[Lead],
+    ignored: Set[int],
+    ours: Mapping[int, int],
+    given: Given = NOTHING_GIVEN,
+) -> list[Weighed]:
     """All leads, the heaviest first: at first glance, then the heaviest of them thoroughly.
 
     A thing costs 4 µs, and most of what grows in a process is small tables of its libraries."""
-    glanced = [weighed(lead, ignored, ours, _GLANCED_AT) for lead in leads]
+    glanced = [weighed(lead, ignored, ours, _GLANCED_AT, given) for lead in leads]
     glanced.sort(key=lambda one: -one.grown_bytes)
-    thorough = [weighed(one.lead, ignored, ours) for one in glanced[:_WEIGHED_THOROUGHLY]]
+    thorough = [
+        weighed(one.lead, ignored, ours, _MOST_VISITED, given)
+        for one in glanced[:_WEIGHED_THOROUGHLY]
+    ]
     return sorted(thorough + glanced[_WEIGHED_THOROUGHLY:], key=lambda one: -one.grown_bytes)
 
 
 def weighed(
-    lead: Lead, ignored: Set[int], ours: Mapping[int, int], most_visited: int = _MOST_VISITED
+    lead: Lead,
+    ignored: Set[int],
+    ours: Mapping[int, int],
+    most_visited: int = _MOST_VISITED,
+    given: Given = NOTHING_GIVEN,
 ) -> Weighed:
     """What one more keeps alive. `ignored` are the things that grow: an item that leads back to
     its own container (a frame's `self`, a parent pointer) does not keep all the others alive."""
     if lead.kind == "array":
-        return Weighed(lead, 1.0, {"arrays": 1.0}, 0.0, ())
+        device = device_of(lead.it) if is_tensor_type(type(lead.it)) else None
+        return Weighed(lead, 1.0, {"arrays": 1.0}, 0.0, (), {device: 1.0} if device else {})
     if lead.kind == "graph":
         return _weigh_graph(lead)
     ignored = ignored | lead.others
-    weight = weigh(lead.items, most_objects=most_visited, ignore=ignored, ours=ours)
+    weight = weigh(lead.items, most_objects=most_visited, ignore=ignored, ours=ours, given=given)
     each, parts, shared = weight.exclusive_bytes, dict(weight.parts), weight.shared_bytes
     chain = weight.longest
     if lead.keys:
@@ -227,7 +245,7 @@ def weighed(
         for part, size in of_keys.parts.items():
             parts[part] = parts.get(part, 0.0) + size
     parts["python"] = parts.get("python", 0.0) + lead.slot_bytes
-    return Weighed(lead, each + lead.slot_bytes, parts, shared, chain)
+    return Weighed(lead, each + lead.slot_bytes, parts, shared, chain, weight.on_device)
 
 
 def _weigh_graph(lead: Lead) -> Weighed:
@@ -242,7 +260,11 @@ def _weigh_graph(lead: Lead) -> Weighed:
     parts = {"nodes": float(NODE_BYTES), "saved": saved / nodes}
     first = graph.first
     chain = ((".grad_fn", first.node), (f"saved {first.name}", "Tensor")) if first else ()
-    return Weighed(lead, sum(parts.values()), parts, 0.0, chain)
+    on_device: dict[str, float] = {}
+    for key, device in graph.devices.items():
+        if key not in leaves:
+            on_device[device] = on_device.get(device, 0.0) + graph.saved[key] / nodes
+    return Weighed(lead, sum(parts.values()), parts, 0.0, chain, on_device)
 
 
 def take_kin(first: Weighed, others: list[Weighed]) -> list[Weighed]:

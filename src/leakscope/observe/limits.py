@@ -41,12 +41,16 @@ class Cgroup:
                 return smallest, where
             directory = parent
 
+    def used_bytes(self) -> int | None:
+        """Use now, page cache included, against the limit that counts."""
+        name = "memory.current" if self.version == 2 else "memory.usage_in_bytes"
+        return _read_int(os.path.join(self._directory_that_limits, name))
+
     def read(self) -> dict[str, int]:
         """Use now, and how often the kernel killed for memory."""
         values: dict[str, int] = {}
         directory = self._directory_that_limits
-        name = "memory.current" if self.version == 2 else "memory.usage_in_bytes"
-        use = _read_int(os.path.join(directory, name))
+        use = self.used_bytes()
         if use is not None:
             values["cgroup_use_bytes"] = use
         events = "memory.events" if self.version == 2 else "memory.oom_control"

@@ -11,7 +11,17 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from leakscope.model import LOOKS, REMEDY, Gap, Holding, Mark, Moment, Source, Window
+from leakscope.model import (
+    DEVICE_TOOL,
+    LOOKS,
+    REMEDY,
+    Gap,
+    Holding,
+    Mark,
+    Moment,
+    Source,
+    Window,
+)
 from leakscope.observe.budget import Budget
 from leakscope.observe.errand import Errand, is_main_thread
 from leakscope.observe.guard import guarded
@@ -21,6 +31,7 @@ from leakscope.record.format import storable
 from leakscope.record.writer import Writer
 
 if TYPE_CHECKING:
+    from leakscope.observe.devices import Door
     from leakscope.observe.inquiry import Inquiry
     from leakscope.observe.native_sites import NativeWindow
 
@@ -58,6 +69,9 @@ class Looks:
         self._modules = 0
         self._overhead_bytes = 0
         self._has_told_sources = False
+        self._grown_on_devices = 0.0
+        self.door: Door | None = None
+        """To the devices, once the framework that has them is there."""
         self._errand = _errand
         self._reset()
 
@@ -78,7 +92,12 @@ class Looks:
             return
         pulse = self._pulse
         rung = self._ladder.due(
-            pulse.taken_ns, step, pulse.in_use_bytes, pulse.blocks_count, pulse.rss_bytes
+            pulse.taken_ns,
+            step,
+            pulse.in_use_bytes,
+            pulse.blocks_count,
+            pulse.rss_bytes,
+            pulse.devices.allocated_bytes if pulse.devices is not None else -1,
         )
         is_tracing = self._inquiry is not None and self._inquiry.is_tracing
         if rung is None and not is_tracing:
@@ -149,7 +168,7 @@ class Looks:
                     counts=((0, found.objects),),
                 )
             )
-            self._tell_sources()
+            self.tell_sources()
 
     def _climb(self, rung: Rung, step: int) -> None:
         began_ns, began_cpu_ns = monotonic_ns(), thread_time_ns()
@@ -184,7 +203,7 @@ class Looks:
             ended_ns,
             step,
             cpu_ns=thread_time_ns() - began_cpu_ns,
-            explained=inquiry.explained,
+            explained=max(inquiry.explained, self._grown_on_devices),
         )
         self._mark(rung, ended_ns - began_ns, step)
         self._modules = len(sys.modules)  # ours, memray's
@@ -224,7 +243,7 @@ class Looks:
         self._writer.append(
             Window(self._now(), self._process, "memray", steps, sites[:_MOST_SITES])
         )
-        self._tell_sources()
+        self.tell_sources()
 
     def _inquire(self) -> Inquiry:
         if self._inquiry is None:
@@ -235,7 +254,7 @@ class Looks:
             import leakscope.observe.sources  # noqa: F401
             from leakscope.observe.inquiry import Inquiry
 
-            self._inquiry = Inquiry(self._process, self._now)
+            self._inquiry = Inquiry(self._process, self._now, self.door)
         return self._inquiry
 
     def _write(self, inquiry: Inquiry, step: int) -> None:
@@ -243,13 +262,25 @@ class Looks:
             (self._last.get(name, 0) - self._first.get(name, 0)) * size
             for name, size in (("in_use_bytes", 1), ("blocks_count", _BLOCK_BYTES))
         )
-        holdings = inquiry.second_look(step, float(max(grown, 0)))
+        on_devices = sum(
+            self._last[name] - self._first.get(name, 0) for name in self._last if ":" in name
+        )
+        total = max(grown, 0) + max(on_devices, 0)
+        # What grows on a device is no native memory of the host: memray would see none of it.
+        self._grown_on_devices = max(on_devices, 0) / total if total else 0.0
+        holdings = inquiry.second_look(step, float(total))
+        if inquiry.device_sites:
+            steps = inquiry.device_steps
+            self._writer.append(
+                Window(self._now(), self._process, DEVICE_TOOL, steps, inquiry.device_sites)
+            )
+            self.tell_sources()
         for holding in holdings:
             self._writer.append(holding)
         if holdings:
-            self._tell_sources()
+            self.tell_sources()
 
-    def _tell_sources(self) -> None:
+    def tell_sources(self) -> None:
         if self._has_told_sources:
             return
         self._has_told_sources = True

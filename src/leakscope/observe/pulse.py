@@ -15,6 +15,8 @@ from operator import sub
 from time import monotonic_ns
 
 from leakscope.model import Pulses
+from leakscope.observe.device_rows import DeviceRows
+from leakscope.observe.devices import Door
 from leakscope.observe.native_heap import HeapReader
 from leakscope.record.format import delta_code
 from leakscope.record.writer import Writer, open_high
@@ -83,6 +85,7 @@ class Pulse:
         self.own_bytes = 0
         self.own_blocks = 0
         """What we ourselves keep in the heap between two looks."""
+        self.devices: DeviceRows | None = None
         self._writer = writer
         self._read_heap = read_heap
         # The pauses are for the budget of 1 %; with another one they stretch or shrink.
@@ -136,6 +139,10 @@ class Pulse:
             self._next_blocks_ns = ended + int(pause_ns)
             if self._blocks_pause < _BLOCKS_PAUSE:
                 self._blocks_pause += _BLOCKS_PAUSE_GROWS
+        if self.devices is not None:
+            # A window of ours takes no device memory: these are read whatever is open.
+            self.devices.take(row, now_ns, self._stretch)
+            ended = monotonic_ns()
         self._used = row + 1
         self.rows_taken += 1
         age_ns = now_ns - self._started_ns if self._started_ns else 0
@@ -161,6 +168,9 @@ class Pulse:
                 name: _code(column[:used].tolist())
                 for name, column in zip(COLUMNS, self._columns, strict=True)
             }
+            if self.devices is not None:
+                for name, column in self.devices.columns().items():
+                    columns[name] = _code(column[:used].tolist())
             self._writer.append(Pulses(self.process, self.source, columns, self.spent_ns))
 
     def counters(self) -> dict[str, int]:
@@ -170,7 +180,13 @@ class Pulse:
         if self._read_heap is not None:
             in_use, values["held_bytes"] = self._read_heap()
             values["in_use_bytes"] = in_use - self.own_bytes if in_use >= 0 else in_use
+        if self.devices is not None:
+            values |= self.devices.counters()
         return {name: value for name, value in values.items() if value != _UNREAD}
+
+    def watch_devices(self, door: Door) -> None:
+        """Read the memory of these devices too, from when the program uses them."""
+        self.devices = DeviceRows(door, _ROWS, smooth)
 
     def after_fork(self, process: str, writer: Writer) -> None:
         """A child starts with empty columns and its own file."""
@@ -178,6 +194,8 @@ class Pulse:
         self._writer = writer
         self._statm = -1
         self._used = 0
+        if self.devices is not None:
+            self.devices.reset()
         self._started_ns = 0
         self.spent_ns = 0
         self.is_disturbed = False

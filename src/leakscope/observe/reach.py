@@ -13,12 +13,21 @@ from __future__ import annotations
 import gc
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
+from contextlib import suppress
 from enum import Enum
 from types import CodeType, FrameType, FunctionType, MethodDescriptorType, ModuleType
 from typing import Any
 
 from leakscope.observe import autograd
 from leakscope.observe.autograd import HEAP_TYPE, flags_of, mro_of
+from leakscope.observe.devices import (
+    NOTHING_GIVEN,
+    Given,
+    PoolId,
+    address_of,
+    device_of,
+    rounded,
+)
 
 SHARED = -1
 """Owner of what the rest of the program leads to as well."""
@@ -57,7 +66,11 @@ class Reached:
     """Everything reached from some items, numbered in the order it was met."""
 
     def __init__(
-        self, most_objects: int, ignore: Set[int], ours: Mapping[int, int] = _NONE
+        self,
+        most_objects: int,
+        ignore: Set[int],
+        ours: Mapping[int, int] = _NONE,
+        given: Given = NOTHING_GIVEN,
     ) -> None:
         self.things: list[Any] = []
         self.roles: list[Role] = []
@@ -68,6 +81,8 @@ class Reached:
         """References from inside that the thing's own count knows of."""
         self.found_by: list[int] = []
         self.found_via: list[str] = []
+        self.on_device: dict[int, str] = {}
+        """The storages that are not in the host's memory: where they are."""
         self.items = 0
         self.is_cut = False
         self.gap: str | None = None
@@ -79,6 +94,8 @@ class Reached:
         self._kinds: dict[int, tuple[Role, Callable[[Any], int]]] = {}
         self._ignore = set(ignore) | _ids_of_globals()
         self._ours = ours
+        self._given = given
+        self._pools_met: set[PoolId] = set()
 
     def explore(self, items: list[Any]) -> None:
         for item in items:
@@ -149,6 +166,8 @@ class Reached:
             self._refer(number, referent)
 
     def _follow_instance(self, number: int, thing: Any) -> None:
+        if self._given.by_pool:
+            self._add_pool(number, thing)
         referents = gc.get_referents(thing)
         if not any(type(referent) is dict for referent in referents):
             self.sizes[number] += _INLINE_VALUES_BYTES + 8 * (len(referents) - 1)
@@ -179,8 +198,33 @@ class Reached:
         storage = autograd.storage_face(thing)
         if storage is not None:
             self._refer(number, storage)
+            self._place(storage, thing)
         for via, value in autograd.neighbours(thing):
             self._refer(number, value, via, is_counted=via != ".grad_fn")
+
+    def _place(self, storage: Any, tensor: Any) -> None:
+        """Note where a storage is; on a device it takes a block of the allocator's."""
+        device = device_of(tensor)
+        number = self._numbers.get(-storage._cdata)
+        if device is None or number is None or number in self.on_device:
+            return
+        self.on_device[number] = device
+        by_address = self._given.by_address
+        block = by_address.get(address_of(tensor)) if by_address else None
+        self.sizes[number] = block or rounded(self.sizes[number])
+
+    def _add_pool(self, number: int, thing: Any) -> None:
+        """A CUDA graph keeps what its pool has reserved; of several in one pool the first does."""
+        graph = sys.modules["torch"]._C._CUDAGraph
+        if not issubclass(type(thing), graph):
+            return
+        with suppress(RuntimeError):  # not captured yet
+            key = tuple(graph.pool(thing))
+            pool = self._given.by_pool.get(key)
+            if pool is not None and key not in self._pools_met:
+                self._pools_met.add(key)
+                self.sizes[number] += pool.bytes
+                self.on_device[number] = pool.device
 
     def _follow_saved(self, number: int, thing: Any) -> None:
         saved = autograd.read_saved("", thing)

@@ -132,10 +132,21 @@ def tell(
         bytes_each=sum(one.grown_bytes for one in family) / max(now - before, 1),
         shared_bytes=first.shared_bytes,
         parts=first.parts,
+        on_device=_on_device(family, now - before),
         holders=len(family),
         bound=lead.bound,
         sites=lead.sites,
     )
+
+
+def _on_device(family: list[Weighed], grown: int) -> dict[str, float]:
+    """What one more takes on each device; of several things, on average."""
+    total: dict[str, float] = {}
+    for one in family:
+        for device, size in one.on_device.items():
+            more = (one.lead.now - one.lead.before) * size
+            total[device] = total.get(device, 0.0) + more
+    return {device: size / max(grown, 1) for device, size in total.items()}
 
 
 def _grows_at(lead: Lead, path: tuple[Link, ...]) -> int:
@@ -161,6 +172,13 @@ def _together(one: Holding, other: Holding) -> Holding:
         one,
         counts=counts,
         bytes_each=total / max(grown + more, 1),
+        on_device={
+            device: (
+                grown * one.on_device.get(device, 0.0) + more * other.on_device.get(device, 0.0)
+            )
+            / max(grown + more, 1)
+            for device in {**one.on_device, **other.on_device}
+        },
         holders=one.holders + other.holders,
         sites=one.sites or other.sites,
     )

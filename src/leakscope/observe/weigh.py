@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 
 from leakscope.observe import autograd
 from leakscope.observe.autograd import HEAP_TYPE, flags_of, mro_of, namespace_of
+from leakscope.observe.devices import NOTHING_GIVEN, Given
 from leakscope.observe.links import KEYS_SHOWN, LONGEST_KEY
 from leakscope.observe.reach import SHARED, TOGETHER, Reached, Role
 
@@ -45,6 +46,8 @@ class Weight(NamedTuple):
     """(how, type) link by link from an item to that thing."""
     is_cut: bool
     """True when there was more than wanted: `exclusive_bytes` is then a lower bound."""
+    on_device: Mapping[str, float] = MappingProxyType({})
+    """Of `exclusive_bytes`, what lies on devices, by their names."""
     gap: str | None = None
     """Why something could not be read."""
 
@@ -55,21 +58,24 @@ def weigh(
     most_objects: int = 30_000,
     ignore: Set[int] = frozenset(),
     ours: Mapping[int, int] = MappingProxyType({}),
+    given: Given = NOTHING_GIVEN,
 ) -> Weight:
     """What the items keep alive, and nothing else does, per item.
 
     `ignore` has ids of objects not to go to, `ours` how many references of the caller's own there
-    are to an object, by its id. Graphs that another live tensor leads to as well count as the
+    are to an object, by its id; `given` is what a device's allocator has given out.
+    Graphs that another live tensor leads to as well count as the
     items' own: finding those takes a look at the whole heap (see `retained_by_graph`).
     """
-    reached = Reached(most_objects, ignore, ours)
+    reached = Reached(most_objects, ignore, ours, given)
     try:
         with autograd.quiet_collector(), autograd.without_torch_functions():
             reached.explore(items)
             held = reached.held_by_references()
             return _add_up(reached, reached.find_owners(held, by_several=TOGETHER))
     except Exception as error:  # noqa: BLE001 - the program goes on, and the reason is told
-        return Weight(len(items), 0, 0.0, {}, 0, "", (), True, f"{type(error).__name__}: {error}")
+        gap = f"{type(error).__name__}: {error}"
+        return Weight(len(items), 0, 0.0, {}, 0, "", (), True, gap=gap)
 
 
 def retained_by_graph(tensor: Any, *, most_objects: int = 1_000_000) -> int | None:
@@ -172,6 +178,10 @@ def _add_up(reached: Reached, owners: list[int]) -> Weight:
             shared += size
         else:
             parts[part] = parts.get(part, 0.0) + size / reached.items
+    on_device: dict[str, float] = {}
+    for number, device in reached.on_device.items():
+        if owners[number] != SHARED:
+            on_device[device] = on_device.get(device, 0.0) + reached.sizes[number] / reached.items
     biggest = _find_biggest(reached, owners, max(parts, key=parts.__getitem__, default=""))
     return Weight(
         items=reached.items,
@@ -182,6 +192,7 @@ def _add_up(reached: Reached, owners: list[int]) -> Weight:
         biggest="" if biggest is None else _describe(reached, biggest),
         longest=() if biggest is None else tuple(_links_to(reached, biggest)),
         is_cut=reached.is_cut,
+        on_device=on_device,
         gap=reached.gap,
     )
 

@@ -10,6 +10,7 @@ import msgspec
 from leakscope import errors
 from leakscope.model import (
     FORMAT_VERSION,
+    BlackBox,
     Census,
     Gap,
     Holding,
@@ -51,6 +52,7 @@ class Recording:
         self.gaps: list[Gap] = []
         self.holdings: list[Holding] = []
         self.windows: list[Window] = []
+        self.black_boxes: list[BlackBox] = []
         self.sources_of: dict[str, dict[str, str]] = {}
         """Texts of the program's files, by process and file."""
         self.loaded: dict[str, Loaded] = {}
@@ -86,6 +88,8 @@ class Recording:
                 self.holdings.append(record)
             case Window():
                 self.windows.append(record)
+            case BlackBox():
+                self.black_boxes.append(record)
             case Source():
                 self.sources_of.setdefault(record.process, {})[record.file] = record.text
             case Gap():

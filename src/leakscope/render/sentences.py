@@ -11,7 +11,10 @@ import math
 
 from leakscope import text
 from leakscope.model import (
+    DeviceLevels,
     Finding,
+    FullMoment,
+    Occupied,
     Outcome,
     Peak,
     ProcessSummary,
@@ -261,6 +264,40 @@ def peak(highest: Peak) -> str:
     return text.clean(highest.says).strip() or text.size(highest.total_bytes)
 
 
+def device_title(levels: DeviceLevels, *, is_one_of_many: bool) -> str:
+    """`cuda:0 of worker 1, NVIDIA H200 with 140 GiB`."""
+    title = text.clean(levels.device)
+    if is_one_of_many:
+        title += f" of {text.clean(levels.process)}"
+    title += f", {text.clean(levels.name)}" if levels.name != levels.device else ""
+    return title + (f" with {text.size(levels.total_bytes)}" if levels.total_bytes else "")
+
+
+def occupied(one: Occupied) -> str:
+    """What it is, who holds it, which line made it."""
+    words = text.clean(one.role)
+    if one.what:
+        words += f": {text.count(one.count)} × {text.clean(one.what)}"
+    if one.holder:
+        words += f" · {text.clean(one.holder)}"
+    if one.site is not None:
+        made = "made in a compiled region called at" if one.is_compiled else "made at"
+        words += f" · {made} {place(one.site)}"
+        words += f"   {code}" if (code := source(one.site)) else ""
+    return words
+
+
+def contents_left(moment: FullMoment, shown: int) -> str:
+    """What is not shown, and for how much of it all a tensor was found."""
+    rest = moment.contents[shown:]
+    words = []
+    if rest:
+        words.append(f"and {text.size(sum(one.bytes for one in rest))} in {len(rest)} more groups")
+    if moment.matched_share is not None:
+        words.append(f"a tensor was found for {text.percent(moment.matched_share)} of the bytes")
+    return "; ".join(words)
+
+
 def cost(report: Report) -> str:
     """What watching cost the run."""
     spent = report.cost
@@ -298,6 +335,7 @@ def next_commands(report: Report, recording: str | None) -> list[tuple[str, str]
     proof = (f"leakscope verify --before {run} --apply-fix", "to prove the change in a copy")
     return [
         *([proof] if has_diff else []),
+        (f"leakscope report {run} -o report.html", "to look at it in a browser"),
         (f"leakscope report {run} --format markdown", "to paste into an issue"),
         (f"leakscope report {run} --format json", "for a program to read"),
     ]

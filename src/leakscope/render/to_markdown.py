@@ -19,6 +19,7 @@ def render(report: Report, style: Style) -> str:
     """The report as Markdown. Foreign strings are escaped: they are text, never layout."""
     blocks = [
         *_headline(report),
+        *_full_moments(report),
         *(
             block
             for number, finding in enumerate(sentences.findings(report), 1)
@@ -28,6 +29,7 @@ def render(report: Report, style: Style) -> str:
         *_series(report),
         *_peak(report),
         *_job(report),
+        *_devices(report),
         *_processes(report),
         *_listed(
             "Notes",
@@ -141,16 +143,35 @@ def _peak(report: Report) -> Iterable[str]:
     step = "" if peak.at_step is None else f" at step {text.count(peak.at_step)}"
     yield f"**Peak{step}:** {_escaped(sentences.peak(peak))}"
     if peak.parts:
-        parts = sorted(peak.parts.items(), key=lambda part: -part[1])
-        total = peak.total_bytes
-        yield _table(
-            ["part", "size", "share"],
-            [
-                [text.clean(name), text.size(n), text.percent(n / total) if total > 0 else ""]
-                for name, n in parts
-            ],
-            right=2,
-        )
+        yield _parts(peak.parts, peak.total_bytes)
+
+
+def _parts(all_parts: dict[str, int], total: int) -> str:
+    parts = sorted(all_parts.items(), key=lambda part: -part[1])
+    return _table(
+        ["part", "size", "share"],
+        [
+            [text.clean(name), text.size(n), text.percent(n / total) if total > 0 else ""]
+            for name, n in parts
+        ],
+        right=2,
+    )
+
+
+def _devices(report: Report) -> Iterable[str]:
+    for levels in report.devices:
+        title = sentences.device_title(levels, is_one_of_many=len(report.processes) > 1)
+        yield f"**{_escaped(title)}:** {_escaped(text.sentence(levels.says))}"
+        yield _parts(levels.parts, sum(levels.parts.values()))
+
+
+def _full_moments(report: Report) -> Iterable[str]:
+    for moment in report.black_boxes:
+        yield f"### FULL: {_escaped(text.sentence(moment.says))}"
+        rows = [[text.size(one.bytes), sentences.occupied(one)] for one in moment.contents]
+        yield _table(["size", "what was in memory"], rows)
+        if rest := sentences.contents_left(moment, len(moment.contents)):
+            yield _escaped(rest)
 
 
 def _processes(report: Report) -> Iterable[str]:

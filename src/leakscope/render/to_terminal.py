@@ -8,7 +8,17 @@ from rich.cells import cell_len
 from rich.text import Text
 
 from leakscope import text
-from leakscope.model import Finding, Job, Outcome, Peak, ProcessSummary, Report, Verdict
+from leakscope.model import (
+    DeviceLevels,
+    Finding,
+    FullMoment,
+    Job,
+    Outcome,
+    Peak,
+    ProcessSummary,
+    Report,
+    Verdict,
+)
 from leakscope.render import family, sentences, trace
 from leakscope.render.page import Page
 from leakscope.render.style import Style
@@ -26,6 +36,9 @@ _PROCESSES_SHOWN = 12
 _RANKS_SHOWN = 8
 _PARTS_SHOWN = 8
 _GAPS_SHOWN = 6
+_BOXES_SHOWN = 2
+_CONTENTS_SHOWN = 6
+_DEVICES_SHOWN = 8
 
 _LABEL_WIDTH = 12
 _BAR_CELLS = 24
@@ -35,6 +48,8 @@ def render(report: Report, style: Style) -> str:
     """The report for a person, no line wider than the style allows."""
     page = Page(style)
     _headline(page, report)
+    for moment in report.black_boxes[:_BOXES_SHOWN]:
+        _full_moment(page, moment)
     for number, finding in enumerate(sentences.findings(report), 1):
         page.blank()
         _finding(page, report, finding, number)
@@ -44,6 +59,8 @@ def render(report: Report, style: Style) -> str:
         _peak(page, report.peak)
     if report.job is not None:
         _job(page, report.job)
+    for levels in report.devices[:_DEVICES_SHOWN]:
+        _device(page, levels, is_one_of_many=len(report.processes) > 1)
     if len(report.processes) > 1:
         _processes(page, report.processes)
     page.blank()
@@ -184,7 +201,27 @@ def _peak(page: Page, peak: Peak) -> None:
     title = "Peak" if peak.at_step is None else f"Peak at step {text.count(peak.at_step)}"
     says = page.text(sentences.peak(peak))
     page.line(Text.assemble(page.text(title, "bold"), "  ", says))
-    parts = sorted(peak.parts.items(), key=lambda part: -part[1])
+    _parts(page, peak.parts, peak.total_bytes)
+
+
+def _device(page: Page, levels: DeviceLevels, *, is_one_of_many: bool) -> None:
+    page.blank()
+    title = page.text(sentences.device_title(levels, is_one_of_many=is_one_of_many), "bold")
+    page.hang(Text.assemble(title, "  "), page.text(text.sentence(levels.says)))
+    _parts(page, levels.parts, sum(levels.parts.values()))
+
+
+def _full_moment(page: Page, moment: FullMoment) -> None:
+    page.blank()
+    page.hang(page.text("FULL  ", "bold red"), page.text(text.sentence(moment.says), "bold"))
+    for one in moment.contents[:_CONTENTS_SHOWN]:
+        page.hang(page.text(f"  {text.size(one.bytes):>10}  "), page.text(sentences.occupied(one)))
+    if rest := sentences.contents_left(moment, _CONTENTS_SHOWN):
+        page.line(page.text(rest, "dim"), indent=2)
+
+
+def _parts(page: Page, all_parts: dict[str, int], total_bytes: int) -> None:
+    parts = sorted(all_parts.items(), key=lambda part: -part[1])
     shown, rest = parts[:_PARTS_SHOWN], parts[_PARTS_SHOWN:]
     if rest:
         shown.append((f"{text.plural(len(rest), 'part')} more", sum(size for _, size in rest)))
@@ -193,7 +230,7 @@ def _peak(page: Page, peak: Peak) -> None:
     cells = max(min(_BAR_CELLS, page.width - longest - 25), 4)
     rows = []
     for name, size in shown:
-        share = size / peak.total_bytes if peak.total_bytes > 0 else math.nan
+        share = size / total_bytes if total_bytes > 0 else math.nan
         rows.append(
             [
                 page.text(text.clean(name)),

@@ -5,24 +5,16 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from leakscope import text
+from leakscope.judge.forecast import MemoryNow
 from leakscope.judge.series import RunSeries
-from leakscope.model import LOOKS, Cost, Ending, Gap, ProcessEnd
+from leakscope.model import DRIVER_GAP, LOOKS, Cost, Ending, Gap, ProcessEnd
 from leakscope.record.format import MACHINE as _MACHINE
 from leakscope.record.format import machine_rows
 from leakscope.record.reader import Recording
 
 _ALMOST_FULL = 0.9
-
-
-class MemoryNow(NamedTuple):
-    """The limit that will be met first, and how far it is used at the end of the record."""
-
-    limit_bytes: int
-    limit_from: str
-    used_bytes: int
 
 
 def memory_now(recording: Recording, host: str = "") -> MemoryNow | None:
@@ -46,6 +38,25 @@ def memory_now(recording: Recording, host: str = "") -> MemoryNow | None:
     return MemoryNow(machine.limit_bytes, limit_from, used)
 
 
+def devices_now(recording: Recording) -> dict[tuple[str, str], MemoryNow]:
+    """Each device of each process: what its allocator may have in use at most, and what it has.
+
+    What others have on the device, and contexts, are not there for the taking; freed blocks that
+    are held for reuse are."""
+    found = {}
+    for sample in recording.samples:
+        values = sample.values
+        if ":" not in sample.probe or "free_bytes" not in values:
+            continue
+        total = values["total_bytes"]
+        others = max(total - values["free_bytes"] - values["reserved_bytes"], 0)
+        limit = min(total - others, values.get("allowed_bytes", total))
+        of_what = f"memory of {sample.probe} that is left to this process"
+        now = MemoryNow(limit, of_what, values["allocated_bytes"])
+        found[sample.process, sample.probe] = now
+    return found
+
+
 def ending_of(recording: Recording, run: RunSeries) -> Ending:
     end = _main_end(recording)
     if end is None:
@@ -59,7 +70,9 @@ def ending_of(recording: Recording, run: RunSeries) -> Ending:
         name = text.signal_name(end.signal)
         return Ending(None, end.signal, f"killed by {name}{where}{_fullness(recording)}")
     if end.exit_code:
-        return Ending(end.exit_code, None, f"exited with {end.exit_code}{where}")
+        failed = [box.where for box in recording.black_boxes if box.why == "out of memory"]
+        after = f" after {failed[-1]} had run out of memory" if failed else ""
+        return Ending(end.exit_code, None, f"exited with {end.exit_code}{where}{after}")
     return Ending(end.exit_code, None, "ended normally")
 
 
@@ -85,7 +98,8 @@ def _fullness(recording: Recording) -> str:
 
 def blind_spots_of(recording: Recording, others: Sequence[Gap] = ()) -> tuple[Gap, ...]:
     """Everything that could not be observed, or explained, each thing once."""
-    spots = list(dict.fromkeys((gap.what, gap.why) for gap in (*recording.gaps, *others)))
+    gaps = [gap for gap in (*recording.gaps, *others) if _matters(gap, recording)]
+    spots = list(dict.fromkeys((gap.what, gap.why) for gap in gaps))
     if recording.torn_lines:
         lines = text.plural(recording.torn_lines, "line")
         spots.append((f"{lines} of the recording", "torn: the writer was stopped in the middle"))
@@ -101,6 +115,11 @@ def blind_spots_of(recording: Recording, others: Sequence[Gap] = ()) -> tuple[Ga
             )
             spots.append((f"inside of process {start.pid}", why))
     return tuple(Gap(what, why) for what, why in spots)
+
+
+def _matters(gap: Gap, recording: Recording) -> bool:
+    """What the driver could not tell is of interest to programs with a device only."""
+    return gap.what != DRIVER_GAP or any(":" in sample.probe for sample in recording.samples)
 
 
 def cost_of(recording: Recording) -> Cost:

@@ -28,7 +28,9 @@ def job_of(
     places = run.lineage.ranks()
     if len({place.rank for place in places.values()}) < 2:
         return None
-    accounts = {account.process: account for account in overall.accounts}
+    growing = overall.growing()
+    # A process may have an account on a device too: what grows speaks for it.
+    accounts = {one.process: one for one in (*reversed(overall.accounts), *reversed(growing))}
     summaries = {summary.process: summary for summary in processes}
     families = _families(run, places, summaries)
     latest = {place.rank: process for process, place in places.items()}  # the last start of each

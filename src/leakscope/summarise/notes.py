@@ -77,7 +77,7 @@ def _within_a_step(run: RunSeries, overall: Overall) -> str | None:
 
 def _garbage(run: RunSeries, overall: Overall) -> str | None:
     lead = next((one for one in overall.growing() if one.process == run.axis.process), None)
-    if lead is None or lead.verdict.outcome is Outcome.LEAK:
+    if lead is None or overall.outcome is Outcome.LEAK:
         return None  # a holder was found: it is not garbage, or it is and has been named
     collections = [
         m

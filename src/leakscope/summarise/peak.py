@@ -57,7 +57,8 @@ def roles_of(recording: Recording, process: str) -> dict[str, int]:
     """Bytes by role as the optimizer last had them."""
     for census in reversed(recording.censuses):
         if census.process == process and census.probe == "torch.optimizer":
-            return {tally.role: tally.bytes for tally in census.tallies}
+            in_host = [tally for tally in census.tallies if ":" not in tally.kind]
+            return {tally.role: tally.bytes for tally in in_host}
     return {}
 
 

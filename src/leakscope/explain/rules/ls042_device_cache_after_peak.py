@@ -1,0 +1,48 @@
+"""LS042: the allocator of a device holds what a high point needed."""
+
+from leakscope import text
+from leakscope.explain.rule import RunCase, harmless
+from leakscope.judge.series import ALLOCATED, RESERVED
+from leakscope.model import Outcome
+
+_WORTH_SAYING = 64 << 20
+_OF_RESERVED = 0.3
+
+
+@harmless("LS042")
+def device_cache_after_peak(case: RunCase) -> str | None:
+    """The allocator of a device holds memory that an earlier high point needed, to use it again.
+
+    ## Why it looks like a leak
+    PyTorch gives freed memory to its own cache and not to the driver. After one large batch, an
+    evaluation or a compilation, `nvidia-smi` stays at the height of it for as long as the program
+    runs.
+
+    ## Example
+    ```python
+    score = (queries @ keys.T).max()  # 4 GiB for a moment, once
+    ```
+
+    ## What to do
+    Nothing, if the program is alone on the device: it is used again, or given back before an
+    allocation fails. Beside other programs, `torch.cuda.empty_cache()` once after the high point.
+
+    ## Not this rule when
+    What is reserved goes on growing: LS041.
+    """
+    for device, verdicts, series in case.devices():
+        live, reserved = verdicts.get(ALLOCATED), verdicts.get(RESERVED)
+        if live is None or reserved is None or RESERVED not in series:
+            continue
+        if not live.outcome is reserved.outcome is Outcome.STEADY:
+            continue
+        held = series[RESERVED].values[-1] - series[ALLOCATED].values[-1]
+        if held < _WORTH_SAYING or held < _OF_RESERVED * series[RESERVED].values[-1]:
+            continue
+        return (
+            f"{device}: the allocator holds {text.size(held)} for reuse beside "
+            f"{text.size(series[ALLOCATED].values[-1])} in use, since the highest point of the "
+            f"run needed {text.size(case.detail(device, 'peak_allocated_bytes'))}. It is not a "
+            "leak; torch.cuda.empty_cache() gives it back to other programs."
+        )
+    return None

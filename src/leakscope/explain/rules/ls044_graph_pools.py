@@ -1,0 +1,40 @@
+"""LS044: CUDA graphs keep their pools."""
+
+from leakscope import text
+from leakscope.explain.rule import RunCase, harmless
+from leakscope.judge.series import ALLOCATED
+from leakscope.model import Outcome
+
+_WORTH_SAYING = 1 << 20
+
+
+@harmless("LS044")
+def graph_pools(case: RunCase) -> str | None:
+    """CUDA graphs keep the memory of everything that runs inside them.
+
+    ## Why it looks like a leak
+    A graph is recorded once, for each shape of its input, and has a pool of its own that is never
+    given to anybody else: with each new shape memory rises and stays.
+
+    ## Example
+    ```python
+    model = torch.compile(model, mode="reduce-overhead")  # one graph for each shape
+    ```
+
+    ## What to do
+    Nothing, once all shapes have come by. Fewer shapes (padding), or one pool for several graphs
+    (`torch.cuda.graph(..., pool=...)`), make it less.
+
+    ## Not this rule when
+    New shapes never end: then it grows, and the verdict says so.
+    """
+    for device, verdicts, _ in case.devices():
+        size = case.tallied(device, "graph pool")
+        live = verdicts.get(ALLOCATED)
+        if size < _WORTH_SAYING or live is None or live.outcome is not Outcome.STEADY:
+            continue
+        return (
+            f"{device}: {text.size(size)} are in the pools of CUDA graphs, which keep what runs "
+            "inside them for as long as they live. They rise with each new graph and stay."
+        )
+    return None
