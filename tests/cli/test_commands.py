@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -178,3 +180,15 @@ def test_too_little_evidence_is_3_with_fail_on(tmp_path: Path) -> None:
     script = tmp_path / "short.py"
     script.write_text("import leakscope\nleakscope.step()\nleakscope.step()\n")
     assert run_watched([script], tmp_path, own=["--fail-on", "leak"]).status == 3
+
+
+@pytest.mark.parametrize("command", ["run", "top", "env", "lint", "doctor"])
+def test_a_command_imports_what_it_needs_and_no_more(command: str) -> None:
+    """Breaks when the program waits for scipy before it starts."""
+    code = (
+        "import sys\nfrom leakscope.cli import main\n"
+        f"try: main([{command!r}, '--help'])\nexcept SystemExit: pass\n"
+        "print(sorted({'numpy', 'scipy', 'textual', 'libcst', 'jinja2'} & set(sys.modules)))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"

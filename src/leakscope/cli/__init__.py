@@ -3,53 +3,24 @@
 from __future__ import annotations
 
 import argparse
+import importlib
 import os
 import signal
 import sys
 from collections.abc import Sequence
 
 from leakscope import __version__
-from leakscope.cli import (
-    attach,
-    bisect,
-    compare,
-    doctor,
-    env,
-    explain,
-    export,
-    fix,
-    lint,
-    merge,
-    pack,
-    report,
-    run,
-    top,
-    verify,
-)
+from leakscope.cli.run import die_of, split_program
 from leakscope.errors import LeakscopeError
 
-_COMMANDS = {
-    "run": run,
-    "attach": attach,
-    "top": top,
-    "report": report,
-    "merge": merge,
-    "pack": pack,
-    "fix": fix,
-    "verify": verify,
-    "export": export,
-    "compare": compare,
-    "bisect": bisect,
-    "lint": lint,
-    "explain": explain,
-    "env": env,
-    "doctor": doctor,
-}
-_TAKE_A_PROGRAM = {
-    "run": run.TAKE_A_VALUE,
-    "verify": verify.TAKE_A_VALUE,
-    "bisect": bisect.TAKE_A_VALUE,
-}
+COMMANDS = (
+    "run", "attach", "top", "report", "merge", "pack", "fix", "verify",
+    "export", "compare", "bisect", "lint", "explain", "env", "doctor",
+)  # fmt: skip
+"""In the order in which they are shown. Only the one that is called is imported: the report needs
+scipy, which takes a second of processor time that the program should not wait for."""
+
+_TAKE_A_PROGRAM = ("run", "verify", "bisect")
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -60,22 +31,24 @@ def main(words: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--version", action="version", version=f"leakscope {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for name, module in _COMMANDS.items():
+    words = list(sys.argv[1:] if words is None else words)
+    called = [words[0]] if words and words[0] in COMMANDS else COMMANDS
+    modules = {name: importlib.import_module(f"{__name__}.{name}") for name in called}
+    for name, module in modules.items():
         summary = (module.__doc__ or "").partition("\n")[0]
         child = commands.add_parser(
             name, help=summary, description=module.__doc__, allow_abbrev=False
         )
         child.formatter_class = argparse.RawDescriptionHelpFormatter
         module.prepare(child)
-    words = list(sys.argv[1:] if words is None else words)
     program: list[str] = []
     if words[:1] and words[0] in _TAKE_A_PROGRAM:
-        own, program = run.split_program(words[1:], _TAKE_A_PROGRAM[words[0]])
+        own, program = split_program(words[1:], modules[words[0]].TAKE_A_VALUE)
         words = [words[0], *own]
     options = parser.parse_args(words)
     options.program = program
     try:
-        return int(_COMMANDS[options.command].run(options))
+        return int(modules[options.command].run(options))
     except LeakscopeError as error:
         print(error, file=sys.stderr)
         return error.exit_code
@@ -83,5 +56,5 @@ def main(words: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 128 + signal.SIGPIPE
     except KeyboardInterrupt:  # while a report is made: no more to say, and no traceback
-        run.die_of(signal.SIGINT)
+        die_of(signal.SIGINT)
         return 130
