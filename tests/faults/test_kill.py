@@ -150,7 +150,7 @@ def test_supervisor_that_stumbles_stays_with_the_program(
 ) -> None:
     """Breaks when a surprise in /proc ends the supervisor and leaves the program an orphan."""
 
-    def surprise(pid: int) -> list[object]:
+    def surprise(pid: int, zombies: list[int]) -> list[object]:
         raise ValueError("a line nobody has seen before")
 
     monkeypatch.setattr(leakscope.supervise, "find_tree", surprise)

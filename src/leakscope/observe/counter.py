@@ -55,14 +55,17 @@ class StepCounter:
         # between these lines: another thread gets its turn at calls, and it counts too.
         self._before += self._length - self.left
         self._length = self.left = 0
+        due_ns = self._due_ns()
         # The first event is always told: who counts the steps must not depend on a row's pace.
-        if is_first or monotonic_ns() >= self._due_ns():
+        if is_first or monotonic_ns() >= due_ns:
             self._row(self.source)
+        has_rows = self._due_ns() != due_ns
         after = monotonic_ns()
         pace_ns = max(int((after - self._since_ns) / max(passed, 1)), 1)
         self._since_ns = after
         wait_ns = self._due_ns() - after
-        length = min(max(wait_ns // pace_ns, 1), _MOST_PASSED) if wait_ns > 0 else _PASSED_UNHEARD
+        is_unheard = wait_ns <= 0 and not has_rows
+        length = _PASSED_UNHEARD if is_unheard else min(max(wait_ns // pace_ns, 1), _MOST_PASSED)
         # Other threads may have counted while the row was taken.
         self._before += self._length - self.left
         self._length = self.left = length
