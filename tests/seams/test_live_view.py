@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 import golden
-from leakscope.record.format import OUTPUT_FILE, SUFFIX
+from leakscope.record.format import OUTPUT_FILE, SUFFIX, process_of
 from leakscope.record.reader import load
 from make import KIB, MIB, line, recording
 from running import LEAKSCOPE, PROGRAMS, environment
@@ -131,7 +131,7 @@ class _Running:
         return int(self._processes()[0].name.partition("-")[0])
 
     def steps(self) -> int:
-        rows = load(str(self.recording)).columns(self._processes()[0].stem, "api")
+        rows = load(str(self.recording)).columns(process_of(self._processes()[0].name) or "", "api")
         return max((step for step in rows.get("step", []) if step is not None), default=0)
 
     def goes_on(self) -> None:

@@ -11,7 +11,7 @@ from leakscope import errors
 from leakscope.inject import RUN_DIR
 from leakscope.model import Run
 from leakscope.observe.processes import environment_of, find_tree
-from leakscope.record.format import RUN_FILE, decode_run, file_of, name_process
+from leakscope.record.format import RUN_FILE, decode_run, name_process, process_of
 
 FOLDER = ".leakscope"
 
@@ -86,8 +86,8 @@ def _made_of(pid: int) -> Iterator[str]:
         return
     for folder in folders:
         for directory, made in _recordings(os.path.join(folder, FOLDER)):
-            own = os.path.join(directory, file_of(process))
-            if made.settings.get("process") == process or os.path.exists(own):
+            has_own = any(process_of(file) == process for file in os.listdir(directory))
+            if made.settings.get("process") == process or has_own:
                 yield directory
 
 
