@@ -19,13 +19,25 @@ from hypothesis import HealthCheck, given, settings
 
 import any_report
 import make
+import make_rank_report
 import make_report
 from browsing import Browser, needs_browser
 from leakscope.analysis import analyse_with_picture
 from leakscope.cli import main
-from leakscope.model import Exhibit, Fix, Outcome, Picture, Report, Site
+from leakscope.model import (
+    DeviceLevels,
+    Exhibit,
+    Fix,
+    FullMoment,
+    Occupied,
+    Outcome,
+    Picture,
+    Report,
+    Site,
+)
 from leakscope.render import render
 from leakscope.render.redact import redacted
+from leakscope.render.style import Style
 from make import KIB, MIB
 
 _ROOT = pathlib.Path(__file__).parents[2]
@@ -230,3 +242,26 @@ def test_redacted_reports_name_no_folder_and_no_machine(tmp_path: pathlib.Path) 
         assert "+3 MiB/step" in told, "a rate is no path"
         assert "and/or" in told
         assert "/a/b.html" in told
+
+
+def test_ranks_devices_and_a_full_moment_have_their_tables() -> None:
+    made = make_rank_report.ranks()
+    report = msgspec.structs.replace(
+        made,
+        devices=(
+            DeviceLevels(
+                "cuda:0", "H200", "main", 8 * MIB, 6 * MIB, 4 * MIB, 3 * MIB, 0,
+                {"parameters": 3 * MIB, "context": 3 * MIB}, 7, "the driver counts 6 MiB",
+            ),
+        ),
+        black_boxes=(
+            FullMoment(
+                "cuda:0", "out of memory", "main", 7, "cuda:0 was full at step 7",
+                (Occupied("input", "Tensor [8]", "list `batches`", 3, 2 * MIB),),
+            ),
+        ),
+    )  # fmt: skip
+    page = render(report, "html", Style())
+    assert made.job is not None
+    for words in (made.job.says, "the driver counts 6 MiB", "cuda:0 was full at step 7", "batches"):
+        assert words.rstrip(".").casefold() in page.casefold()

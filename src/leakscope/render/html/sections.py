@@ -10,6 +10,7 @@ from leakscope.model import Excerpt, Finding, Picture, ProcessSummary, Report, S
 from leakscope.render import sentences
 from leakscope.render.html.drawing import deciding
 from leakscope.render.html.shapes import Bar, bars, road, spark_line
+from leakscope.render.html.tables import device_tables, full_tables, rank_tables
 from leakscope.render.style import Style
 
 _MOST_ROWS = 200
@@ -60,6 +61,9 @@ def sections(report: Report, picture: Picture, style: Style) -> dict[str, Any]:
         "has_processes": len(report.processes) > 1,
         "processes": [_process(report, picture, one) for one in report.processes[:_MOST_ROWS]],
         "processes_left_out": max(len(report.processes) - _MOST_ROWS, 0),
+        "ranks": rank_tables(report),
+        "devices": device_tables(report),
+        "full": full_tables(report),
         "peak": _peak(report),
         "notes": [*sentences.harmless(report), *report.notes],
         "machine": _machine(report),
