@@ -53,17 +53,26 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return directory
 
 
+def _is_agreed(config: pytest.Config, name: str, terminal: Terminal) -> None:
+    """Sooner or later: on a busy machine the last drawing may come long after the one before."""
+    expected = (golden.GOLDEN / name).read_text() if (golden.GOLDEN / name).exists() else ""
+    deadline = time.monotonic() + _LIMIT_S / 2
+    while terminal.settle() != expected and time.monotonic() < deadline:
+        if config.getoption("--update-golden"):
+            break
+    golden.check(config, name, terminal.text)
+
+
 def test_the_screen_reads_as_agreed_at_every_size(
     finished: Path, pytestconfig: pytest.Config
 ) -> None:
     """Breaks when a part overlaps another, or a new size leaves the old drawing behind."""
     terminal = Terminal([*LEAKSCOPE, "top", str(finished)], finished, columns=110, rows=34)
     terminal.shows("GROWING")
-    golden.check(pytestconfig, "follow/top.110x34.txt", terminal.settle())
+    _is_agreed(pytestconfig, "follow/top.110x34.txt", terminal)
     for columns, rows in ((72, 24), (44, 16), (110, 34)):
         terminal.resize(columns, rows)
-        terminal.settle()
-        golden.check(pytestconfig, f"follow/top.{columns}x{rows}.txt", terminal.text)
+        _is_agreed(pytestconfig, f"follow/top.{columns}x{rows}.txt", terminal)
     terminal.type("?")
     terminal.shows("close the view")
     terminal.type("q")
