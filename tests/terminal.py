@@ -57,7 +57,8 @@ class Terminal:
         self.written = b""
         """Every byte that reached the terminal."""
         variables = environment({"TERM": "xterm-256color", "LC_ALL": "C.UTF-8", **(env or {})})
-        variables.pop("COLUMNS", None)
+        for name in ("COLUMNS", "LINES"):
+            variables.pop(name, None)
         self.pid, self._master = pty.fork()
         if self.pid == 0:
             try:
