@@ -75,7 +75,7 @@ def test_a_rank_that_is_killed_takes_nothing_of_the_others_along(tmp_path: Path)
     recording = ran.recording()
     ranks = {place.rank: process for process, place in recording.lineage().ranks().items()}
     survivor, dead = ranks[0], ranks[1]
-    assert steps_of(recording, survivor, "optimizer")[-1] > 0.8 * _STEPS
+    assert steps_of(recording, survivor, "optimizer")[-1] > 0.6 * _STEPS
     written = steps_of(recording, dead, "optimizer")
     assert 20 <= written[-1] <= _DIES_AT
     assert recording.torn_lines <= 1

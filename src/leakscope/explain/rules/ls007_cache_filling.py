@@ -3,10 +3,14 @@
 from leakscope import text
 from leakscope.explain.rule import WORTH_SAYING, RunCase, harmless
 from leakscope.judge.series import IN_USE
-from leakscope.model import Holding, Outcome, Shape
+from leakscope.model import Holding, Outcome, Shape, Verdict
 
 _EARLY = 0.2
 """Share of the run: what was full by then is warm-up, LS001."""
+_LATE = 0.5
+_GOOD_PART = 0.2
+"""A rise that ended in the second half of the run, and looks as if it slowed down: something that
+fills up, if a container was seen to take a good part of it."""
 
 
 @harmless("LS007")
@@ -35,16 +39,29 @@ def cache_filling(case: RunCase) -> str | None:
         return None
     if case.overall.growing():
         return _still_filling(case)
-    full = case.settled(IN_USE, Shape.FILLING)
+    full = case.settled(IN_USE, Shape.FILLING, Shape.WARM_UP)
     if full is None or not case.is_steady or not full.steps_at:
         return None
-    if full.steps_at[-1] > _EARLY * case.run.axis.last_step:
+    if full.shape is Shape.WARM_UP and not _was_seen_to_fill(case, full):
+        return None
+    latest = _EARLY if full.shape is Shape.FILLING else _LATE
+    if full.steps_at[-1] > latest * case.run.axis.last_step:
         return (
             f"Live memory filled up by {text.size(full.size_bytes)} until step "
             f"{text.count(round(full.steps_at[-1]))} and has stopped there, as a cache or a buffer "
             f"does that is full{_by_name(case)}."
         )
     return None
+
+
+def _was_seen_to_fill(case: RunCase, rise: Verdict) -> bool:
+    """By a container that took a good part of the rise while it was looked at."""
+    taken = (
+        (one.counts[-1][1] - one.counts[0][1]) * one.bytes_each
+        for one in case.run.recording.holdings
+        if one.kind == "container" and one.process == case.lead
+    )
+    return max(taken, default=0.0) >= _GOOD_PART * rise.size_bytes
 
 
 def _still_filling(case: RunCase) -> str | None:
