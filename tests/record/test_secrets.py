@@ -55,14 +55,14 @@ def test_hidden(words: list[str]) -> None:
         ["--monkey", "patch"],
         ["--data", "https://host/data.tar?part=3"],
         ["s3://bucket/model.pt"],
-        ["/work/user@host/train.py"],
+        ["/srv/user@host/train.py"],
         ["12:30", "a:b", "lr=0.1"],
     ],
     ids=lambda words: words[0],
 )
 def test_left_alone(words: list[str]) -> None:
     """Breaks when the command line of an ordinary training job is torn to pieces."""
-    environment = {"PWD": "/work/user@host", "OLDPWD": "/work", "A_KEY": "64"}
+    environment = {"PWD": "/srv/user@host", "OLDPWD": "/srv", "A_KEY": "64"}
     assert hide_in_command(words, environment) == tuple(words)
 
 
