@@ -12,6 +12,8 @@ _FEWEST_A_STEP = 0.3
 _FEWEST = 8
 _MOST_GROWING = 4
 _SAMPLES = 6
+"""As for survivors (observe/leads.py): one in three steps, and enough not to be a step's own. No
+experiment chose them."""
 
 
 class Population(NamedTuple):

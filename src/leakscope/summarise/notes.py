@@ -16,6 +16,8 @@ _APART = 1.5
 """Resident memory that grows so many times as fast as live memory is worth a word."""
 _PASSING_WORTH_SAYING = 4 * 1024 * 1024
 _ABOUT = 1.5
+"""What a remedy gives back lies within this factor of what had grown. It is a note, not a verdict;
+no experiment chose it."""
 _CAUSES = {
     "collection": (
         "a full garbage collection",
