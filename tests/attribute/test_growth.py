@@ -153,3 +153,20 @@ def test_where_it_was_made_is_the_innermost_line_of_the_program(tmp_path: Path) 
     (finding,) = analyse(maker.done()).findings
     assert finding.site is not None
     assert (finding.site.file, finding.site.line, finding.site.function) == ("train.py", 5, "fit")
+
+
+@pytest.mark.parametrize(("each", "outcome"), [(30, Outcome.LEAK), (15, Outcome.GROWING)])
+def test_a_warm_up_around_the_looks_takes_nothing_from_a_holder(
+    tmp_path: Path, each: int, outcome: Outcome
+) -> None:
+    """What it takes is what memory has grown by ever since; half of that would prove nothing."""
+
+    def curve(step: int) -> float:
+        return 100 * KIB * KIB + 30 * KIB * step + 200 * KIB * min(step, 120)
+
+    maker = recording(tmp_path).steps(600, in_use=curve, blocks=flat(1000))
+    maker.looked(20, 60, curve).source(PROGRAM).holds("kept", 1.0, each * KIB)
+    report = analyse(maker.done())
+    assert report.verdict is outcome
+    if outcome is Outcome.LEAK:
+        assert report.findings[0].share == pytest.approx(1.0, abs=0.15)

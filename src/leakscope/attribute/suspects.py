@@ -116,7 +116,7 @@ def explain_growth(
         if measured <= 0 or rate <= 0:
             continue
         found.append(_suspect(holding, rate / measured, sources))
-    if device is None and per_step is None:
+    if device is None and per_step is None and not is_resident:
         found = _by_later_growth(found, measured, recording, latest)
     if sum(suspect.share for suspect in found) < _ENOUGH_EXPLAINED:
         if device is None:
