@@ -26,7 +26,7 @@ from leakscope.observe.guard import guarded
 from leakscope.observe.looks import Looks
 from leakscope.observe.native_heap import open_native_heap
 from leakscope.observe.pulse import Pulse
-from leakscope.observe.role import Childhood
+from leakscope.observe.role import Childhood, follow_named_forks
 from leakscope.observe.ticker import FIRST_S, Ticker, import_threading
 from leakscope.record.format import JOB_VARIABLES, file_in_job, name_process, storable
 from leakscope.record.writer import Writer
@@ -363,6 +363,7 @@ _agent: Agent | None = None
 _starting = RLock()
 """The bootstrap's thread and the import of torch may both be about to start the agent."""
 _follows_forks = False
+_follows_named_forks = False
 
 
 def _follow_forks() -> None:
@@ -378,6 +379,15 @@ def _before_fork() -> None:
     windows = sys.modules.get("leakscope.observe.native_sites")
     if windows is not None:
         windows.stop_windows()
+    global _follows_named_forks
+    if not _follows_named_forks:
+        _follows_named_forks = follow_named_forks(_after_named_fork)
+
+
+def _after_named_fork() -> None:
+    agent = running_agent()
+    if agent is not None:
+        agent._learn_role(agent)
 
 
 def _after_fork() -> None:

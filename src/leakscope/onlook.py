@@ -28,12 +28,12 @@ class Onlooker(Supervisor):
 
     def onlook(self, seconds: float | None) -> None:
         """Ctrl-C ends it early, and is no error. How the program ends is not ours to know."""
-        self._introduce(Found(self._program_process, self._root_pid, 0), tuple(self._command))
+        began_s = time.monotonic()
         what = f"inside of process {self._root_pid} (attached)"
         why = "it ran before leakscope did: only its memory from outside is seen, no steps or lines"
-        self._writer.append(Gap(what, why, self._program_process))
-        began_s = time.monotonic()
         with suppress(KeyboardInterrupt):
+            self._introduce(Found(self._program_process, self._root_pid, 0), tuple(self._command))
+            self._writer.append(Gap(what, why, self._program_process))
             while self._is_there():
                 age_s = time.monotonic() - began_s
                 if seconds is not None and age_s >= seconds:

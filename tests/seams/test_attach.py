@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -60,8 +61,9 @@ def test_ctrl_c_ends_the_onlooker_with_a_report(
     onlooker = _attach(program, tmp_path)
     assert onlooker.stderr is not None
     assert b"watching process" in onlooker.stderr.readline()
-    while not (tmp_path / "rec" / "supervisor.jsonl").exists():
+    while not any(b"sample" in part.read_bytes() for part in (tmp_path / "rec").glob("super*")):
         assert onlooker.poll() is None
+        time.sleep(0.05)
     os.kill(onlooker.pid, signal.SIGINT)
     said = onlooker.communicate(timeout=60)[1].decode()
     assert onlooker.returncode == 0, said

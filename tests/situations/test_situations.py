@@ -130,6 +130,13 @@ def test_2_3_a_table_in_every_worker(method: str, tmp_path: pathlib.Path) -> Non
     assert "a forked one would share" in told[0]
 
 
+def test_a_process_that_is_killed_at_once_has_its_name(tmp_path: pathlib.Path) -> None:
+    watched = run_watched([PROGRAMS / "short_lived.py"], tmp_path)
+    assert watched.status == 0, watched.stderr.decode()
+    report = msgspec.convert(watched.report, Report)
+    assert [one.name for one in report.processes if one.kind == "child"] == ["process short"]
+
+
 @pytest.mark.parametrize("how", ["stays", "ends", "unclaimed"])
 def test_processes_that_are_the_leak_themselves(how: str, tmp_path: pathlib.Path) -> None:
     """Processes never ended are a finding; those that end are none, and zombies are told of."""

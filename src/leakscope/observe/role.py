@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from time import monotonic_ns
 from types import FunctionType
 from typing import NamedTuple, Protocol
@@ -90,6 +91,19 @@ def role_of_process() -> Role | None:
     if type(target) is FunctionType and target.__module__ == _EXECUTOR:
         return Role("worker", f"pool worker {number[-1]}")
     return Role("child", f"process {name}")
+
+
+def follow_named_forks(learn: Callable[[], None]) -> bool:
+    """Have it called in each process that multiprocessing forks, once that knows which one it is.
+
+    A worker may be ended before its first row: by then it is to have a name. False where
+    multiprocessing is not in use yet; after True it must not be called again.
+    """
+    register = getattr(sys.modules.get("multiprocessing.util"), "register_after_fork", None)
+    if not callable(register):
+        return False
+    register(learn, lambda learn: learn())  # kept as long as the first of them lives
+    return True
 
 
 def rank_in_group() -> dict[str, str]:
