@@ -17,18 +17,19 @@ from collections.abc import Callable
 from time import monotonic_ns, thread_time_ns
 from typing import Any
 
-from leakscope.frameworks import torch as torch_adapter
+from leakscope.frameworks.arming import Arming
 from leakscope.model import Census, Gap, Mark, Moment, ProcessStart, Tally
 from leakscope.observe.counter import StepCounter
 from leakscope.observe.guard import guarded
 from leakscope.observe.looks import Looks
 from leakscope.observe.native_heap import open_native_heap
+from leakscope.observe.piles import Piles
 from leakscope.observe.pulse import Pulse
 from leakscope.observe.ticker import FIRST_S, Ticker, import_threading
 from leakscope.record.format import file_of, name_process, storable
 from leakscope.record.writer import Writer
 
-SOURCES = ("tick", "dataloader", "fetch", "forward", "optimizer", "api")
+SOURCES = ("tick", "dataloader", "fetch", "forward", "call", "batch", "optimizer", "api")
 """What can count as a step, the weakest first: a stronger one takes over when it speaks."""
 
 _COUNTED_ALWAYS = ("api", "fetch")
@@ -74,6 +75,7 @@ class Agent:
         self.steps_from = steps_from
         self._budget = budget
         self._heap = open_native_heap()
+        self._pool = ""
         self._collections = 0
         self._next_told_ns = 0
         self.counters = {
@@ -83,8 +85,9 @@ class Agent:
         """How many of each source so far; always these objects, which the hooks hold."""
         self.on_idle: Callable[[], None] | None = None
         """Called when no row has been taken for a while, from a place where that costs nothing."""
-        self.is_armed = False
-        """True once the hooks of a framework are in place."""
+        self.piles = Piles()
+        """What frameworks pile up outside of Python, for the looks."""
+        self._arming = Arming(self)
         self._ticker: Ticker | None = None
         self._reset(name_process(os.getpid()), "process")
 
@@ -106,7 +109,9 @@ class Agent:
     def start(self) -> None:
         """Say who we are, and listen to the collector, to forks and to the end."""
         self.pulse = Pulse(self.process, self.writer, self._heap.read, self._budget)
-        self.looks = Looks(self.process, self.writer, self.pulse, self.now, self._budget)
+        self.looks = Looks(
+            self.process, self.writer, self.pulse, self.now, self._budget, self.piles
+        )
         self._look = guarded(self.looks.on_row, "attribution", self.gap)
         self.introduce()
         if self._heap.why_not:
@@ -123,16 +128,16 @@ class Agent:
         self.writer.append(Mark(self.now(), self.process, "armed"))
 
     def arm(self, *, is_loaded: bool = False) -> None:
-        """Hook the framework, if it is there."""
-        # Said first: arming allocates, which may start a collection, which would arm again.
-        self.is_armed = True
-        self.is_armed = torch_adapter.arm(self, is_loaded=is_loaded)
+        """Hook the frameworks that are there."""
+        self._arming.arm(is_loaded=is_loaded)
 
     def introduce(self) -> None:
         """Write who this process is; again when more is known of it."""
         told = (name for name in _TOLD_ENVIRONMENT if name in os.environ)
         environment = {name: storable(os.environ[name]) for name in told}
         environment["allocator"] = self._heap.allocator
+        if self._pool:
+            environment["pool"] = self._pool
         self.writer.append(
             ProcessStart(
                 process=self.process,
@@ -199,7 +204,8 @@ class Agent:
 
     def tick(self) -> bool:
         """In the ticker's thread. False: no more ticks are wanted."""
-        is_torchs_child = self.is_armed and self.kind != "process"  # its steps are on their way
+        # Its steps are on their way.
+        is_torchs_child = self._arming.is_torch_armed and self.kind != "process"
         if self._is_closed or self._rank > _RANK["tick"] or is_torchs_child:
             return False
         counter, pulse = self.counters["tick"], self.pulse
@@ -257,6 +263,13 @@ class Agent:
             self.kind, self.name = kind, name
             self.introduce()
 
+    def met_pool(self, name: str) -> None:
+        """A library takes large regions from malloc and hands them out itself."""
+        if not self.pulse.has_pool:
+            self.pulse.has_pool = True
+            self._pool = name
+            self.introduce()
+
     def met_dataset(self, dataset: Any) -> None:
         self.looks.note_preloaded(dataset)
 
@@ -278,6 +291,7 @@ class Agent:
             if self._ticker is not None:
                 self._ticker.stop()
             self.looks.abandon()
+            guarded(self.looks.take_censuses, "counts of frameworks", self.gap)()
             self.pulse.flush()
             self.pulse.next_row_ns = sys.maxsize
             # The last steps may have no row; their number is the number of steps all the same.
@@ -286,7 +300,9 @@ class Agent:
             self.writer.close()
 
     def stop(self) -> None:
-        """Close, and leave no callback behind."""
+        """Close, and leave no hook and no callback behind."""
+        self._arming.disarm()
+        self.piles.withdraw()
         self.close()
         if self.on_collection in gc.callbacks:
             gc.callbacks.remove(self.on_collection)
@@ -295,8 +311,7 @@ class Agent:
     def _note_collection(self, phase: str, info: dict[str, int]) -> None:
         if phase == "start" or self._is_closed:
             return
-        if not self.is_armed:
-            self.arm()  # torch may have come after us
+        self.arm()  # a framework may have come after us
         if self.on_idle is not None and monotonic_ns() > self.pulse.next_row_ns + _IDLE_NS:
             self.on_idle()
         if info["generation"] == 2:
@@ -404,5 +419,4 @@ _start_late = guarded(start_for_run, "agent", lambda gap: None)
 
 def stop_agent(agent: Agent) -> None:
     """Take every hook back and close the file; what was recorded stays."""
-    torch_adapter.disarm(agent)
     agent.stop()

@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from leakscope.attribute.suspects import Explained, Suspect, explain_growth
+from leakscope.attribute.suspect import Suspect
+from leakscope.attribute.suspects import Explained, explain_growth
 from leakscope.judge.account import Account
 from leakscope.judge.overall import Overall
 from leakscope.judge.series import RSS

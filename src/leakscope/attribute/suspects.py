@@ -19,6 +19,8 @@ from leakscope.attribute.guard import has_capacity_guard
 from leakscope.attribute.hooks import is_in_hook
 from leakscope.attribute.keeper import find_keepers
 from leakscope.attribute.places import site_of
+from leakscope.attribute.suspect import Suspect
+from leakscope.attribute.unweighed import give_the_rest
 from leakscope.model import Holding, Link, Site, SiteTally, Window
 from leakscope.record.reader import Columns, Recording
 
@@ -37,25 +39,6 @@ _FEWEST_A_STEP = 0.2
 """Blocks a step: fewer than one in five steps is what a step has in flight, or a pool's refill."""
 
 _NAMED = ("attribute", "global", "class", "local", "closure", "cache", "generator", "default")
-
-
-class Suspect(NamedTuple):
-    """One holder that keeps more with every step."""
-
-    holding: Holding
-    share: float
-    """Of the growth of its process."""
-    count_per_step: float
-    site: Site | None
-    keeper: Site | None
-    named: Link | None
-    fingerprint: str
-    is_bounded: str
-    """Why it may stop by itself; empty if nothing says so."""
-    looks: int
-    """At how many looks in a row it had grown."""
-    is_kept_in_hook: bool = False
-    """The keeping statement is part of a function that torch calls as a hook."""
 
 
 class Explained(NamedTuple):
@@ -101,13 +84,15 @@ def explain_growth(
     found = []
     is_clock = looked_at(recording, process) == CLOCK
     for holding in latest:
-        rate = _count_per_step(holding) * holding.bytes_each
+        count = _count_per_step(holding)
         if is_clock and len(holding.counts) >= _COUNTS_OF_A_LOOK:
             # Our own looks slow the program down: compare over the same stretch of time.
-            rate = _first_rate(holding) * holding.bytes_each
-        if measured <= 0 or rate <= 0:
+            count = _first_rate(holding)
+        rate = count * holding.bytes_each
+        if measured <= 0 or count <= 0 or (rate <= 0 and not holding.opaque):
             continue
         found.append(_suspect(holding, rate / measured, sources))
+    found = give_the_rest(found, measured)
     if sum(suspect.share for suspect in found) < _ENOUGH_EXPLAINED:
         found += _native_suspects(recording, process, measured, sources)
     total = sum(suspect.share for suspect in found)
@@ -244,6 +229,8 @@ def _measured_per_step(recording: Recording, process: str, latest: Sequence[Hold
     if live is None:
         # Resident memory has the small objects in it already.
         return max(_slope(columns, "rss_bytes", first, last) or 0.0, 0.0)
+    if recording.pool_of(process):
+        return max(live, 0.0)
     blocks = _slope(columns, "blocks_count", first, last) or 0.0
     return max(live, 0.0) + BLOCK_BYTES * max(blocks, 0.0)
 
@@ -255,9 +242,10 @@ def _measured_by_marks(recording: Recording, process: str) -> float:
         return 0.0
     first, opened = looks[:2]
     steps = (opened.at.step or 0) - (first.at.step or 0)
+    of_blocks = 0.0 if recording.pool_of(process) else BLOCK_BYTES
     grown = sum(
         (opened.values.get(name, 0) - first.values.get(name, 0)) * size
-        for name, size in (("in_use_bytes", 1.0), ("blocks_count", BLOCK_BYTES))
+        for name, size in (("in_use_bytes", 1.0), ("blocks_count", of_blocks))
     )
     return max(grown, 0.0) / steps if steps > 0 else 0.0
 

@@ -25,7 +25,7 @@ from leakscope.inject import environment_for
 from leakscope.model import Outcome, Report
 from leakscope.supervise import Exited, Supervisor
 
-_STEPS_FROM = ("auto", "optimizer", "forward", "dataloader", "time")
+_STEPS_FROM = ("auto", "optimizer", "batch", "call", "forward", "dataloader", "time")
 
 
 def prepare(parser: argparse.ArgumentParser) -> None:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from leakscope.attribute.suspects import Suspect
+from leakscope.attribute.suspect import Suspect
 from leakscope.judge.overall import Overall
 from leakscope.judge.series import RunSeries
 from leakscope.model import Holding, Link, Outcome, Series, Shape, Verdict

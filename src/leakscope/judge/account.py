@@ -86,7 +86,8 @@ def account_for(
         if RSS in usable:
             usable[RSS] = judged[RSS]
     if IN_USE in usable:
-        answer = _answer_from_exact(usable, is_child=is_child)
+        is_all = series[IN_USE].has_blocks
+        answer = _answer_from_exact(usable, is_child=is_child, is_all=is_all)
     else:
         answer = _answer_from_outside(usable or judged, is_child=is_child)
     rest = tuple(v for v in judged.values() if v.series.metric != answer.series.metric)
@@ -108,14 +109,17 @@ def _name_subject(because: str, metric: str) -> str:
 def _smallest_for(series: Series, smallest_that_matters: float) -> float:
     """What matters, in the unit of this series and for its length."""
     span = max(series.steps[-1] - series.steps[0], 1.0)
-    if not series.is_exact:
+    if not series.is_exact or series.has_blocks:
         return max(smallest_that_matters, _SMALLEST_TOTAL_BY_PAGES / span)
     smallest = max(smallest_that_matters, min(_ALWAYS_MATTERS, _SMALLEST_TOTAL / span))
     return smallest / _BLOCK_BYTES.value if series.key.metric == BLOCKS else smallest
 
 
-def _answer_from_exact(judged: dict[str, Verdict], *, is_child: bool) -> Verdict:
+def _answer_from_exact(judged: dict[str, Verdict], *, is_child: bool, is_all: bool) -> Verdict:
+    """`is_all`: Python's small objects are in the bytes in use."""
     live, blocks = judged[IN_USE], judged.get(BLOCKS)
+    if is_all and (_grows(live) or not _grows(blocks)):
+        blocks = None
     if _grows(live) and _grows(blocks):
         assert blocks is not None
         return _add(live, blocks)

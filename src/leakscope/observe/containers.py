@@ -13,6 +13,7 @@ from itertools import compress, islice
 from typing import Any, NamedTuple
 
 from leakscope.observe.heap import Heap
+from leakscope.observe.piles import our_tables
 
 _LENGTHS: dict[type, Callable[[Any], int]] = {
     list: list.__len__,
@@ -112,10 +113,11 @@ def find_growing(now: Lengths, before: Lengths) -> list[Growing]:
     """Containers that are longer than they were, the longest growth first."""
     known = dict(zip(before.ids, before.lengths, strict=True))
     fewest = max(_FEWEST, _FEWEST_A_STEP * (now.step - before.step))
+    ours = set(map(id, our_tables))
     growing = [
         (length - known[key], Growing(key, known[key], length, place >= now.tracked))
         for place, (key, length) in enumerate(zip(now.ids, now.lengths, strict=True))
-        if length >= fewest and length - known.get(key, length) >= fewest
+        if length >= fewest and length - known.get(key, length) >= fewest and key not in ours
     ]
     growing.sort(key=lambda one: -one[0])
     return [one for _, one in growing]

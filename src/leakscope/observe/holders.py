@@ -42,6 +42,7 @@ from leakscope.observe.frames import (
 )
 from leakscope.observe.links import context_type, is_piece, links_of
 from leakscope.observe.links_in_code import is_suspended
+from leakscope.observe.registries import REGISTRY
 from leakscope.observe.roots import Hop, global_hop, link_to, local_hop, module_link, root_link
 from leakscope.observe.survivors import FROZEN_BY_PYTHON
 from leakscope.observe.untracked import untracked_holders
@@ -374,6 +375,8 @@ class _Search:
 
 def _tells_enough(links: tuple[Link, ...]) -> bool:
     """A root in the user's own code, under a name of theirs."""
+    if links and links[0].kind == REGISTRY:
+        return True
     names = [link.name for link in links]
     is_plain = not any(name in ("self", "cls") or _is_artefact(name) for name in names)
     return bool(links) and is_plain and is_of_the_user(links[0].file or links[-1].file)

@@ -27,6 +27,8 @@ from leakscope.observe.leads import (
     VAGUE,
     Lead,
     Weighed,
+    believe_opaque,
+    by_weight,
     contains,
     leads_among,
     leads_of_arrays,
@@ -36,6 +38,8 @@ from leakscope.observe.leads import (
     take_kin,
     weigh_all,
 )
+from leakscope.observe.origins import origins
+from leakscope.observe.piles import Piles, PileWatch
 from leakscope.observe.sites import SiteWindow
 from leakscope.observe.survivors import Survivors
 from leakscope.observe.swelling import Sizes, find_swollen, note_sizes
@@ -65,12 +69,14 @@ class Noted(NamedTuple):
 class Inquiry:
     """The looks of one process."""
 
-    def __init__(self, process: str, now: Callable[[], Moment]) -> None:
+    def __init__(self, process: str, now: Callable[[], Moment], piles: Piles | None = None) -> None:
         self.process = process
+        self._piles = PileWatch(piles or Piles())
         self._now = now
         self._noted: Noted | None = None
         self._growing: list[Growing] = []
         self._has_hidden = False
+        self._graphs_alive = 0
         self._since = 0
         self._survivors = Survivors()
         self._window = SiteWindow()
@@ -94,6 +100,8 @@ class Inquiry:
             sizes = note_sizes(heap.tensors, heap.arrays)
             self._noted = Noted(note_lengths(heap, step), note_graphs(heap.tensors), sizes)
             del heap
+        self._piles.begin(step)
+        self._graphs_alive = origins.alive
 
     def open_window(self, step: int, traced: int) -> None:
         """Note which containers have grown since the last look, and trace from here on."""
@@ -149,7 +157,9 @@ class Inquiry:
         steps = step - self._since
         born = self._survivors.end()
         heap = Heap(with_hidden=self._has_hidden, is_deep=self._is_deep and self._has_hidden)
-        leads = leads_of_containers(find_again(self._growing, heap))
+        inside = origins.tables_inside()
+        growing = [one for one in self._growing if one.id not in inside]
+        leads = leads_of_containers(find_again(growing, heap))
         graphs, sizes_of_graphs = find_growing_graphs(heap.tensors, self._noted.graphs, steps)
         leads += leads_of_graphs(graphs)
         swollen = find_swollen(heap.tensors, heap.arrays, self._noted.sizes, steps)
@@ -165,20 +175,21 @@ class Inquiry:
         ours = our_references(leads)
         growing = {id(lead.it) for lead in leads if lead.kind == "container"}
         weighed = weigh_all([lead for lead in leads if lead.kind not in VAGUE], growing, ours)
+        weighed = believe_opaque(weighed, origins.alive - self._graphs_alive)
         self.explained = _explained(weighed) / max(grown_bytes, 1.0)
         self._is_deep = self.explained < _EXPLAINED
         if self._is_deep:
             vague = weigh_all([lead for lead in leads if lead.kind in VAGUE], growing, ours)
             weighed += vague[:_VAGUE_FOLLOWED]
-            weighed.sort(key=lambda one: -one.grown_bytes)
+            weighed.sort(key=by_weight)
             del vague
         enough = _ENOUGH_SHARE * _explained(weighed)
         own = {id(leads), id(weighed), *map(id, leads), *map(id, weighed)}
-        own.update(id(mine) for lead in leads for mine in (lead.items, lead.keys))
+        own.update(id(mine) for lead in leads for mine in (lead.items, lead.keys, lead.older))
         deadline_ns = monotonic_ns() + _SEARCH_NS
         self._telling.begin()
         for _ in range(_PATHS):
-            if not weighed or weighed[0].grown_bytes < enough:
+            if not weighed or (weighed[0].grown_bytes < enough and not weighed[0].opaque):
                 break
             first = weighed.pop(0)
             if first.lead.kind == "graph":
@@ -195,7 +206,10 @@ class Inquiry:
             family = [first, *kin]
             looks = (self._since, self._noted.lengths.step, step)
             self._telling.add(tell(family, path, looks, self.process, self._now()))
-        return self._telling.done()
+        piles = self._piles.grown(step, self.process, self._now())
+        if piles or any(holding.opaque for holding in self._telling.done()):
+            self.explained = 1.0  # by what cannot be weighed: no native window tells more
+        return self._telling.done() + piles
 
 
 def _take_innermost(

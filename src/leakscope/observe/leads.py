@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import gc
 from collections import Counter
-from collections.abc import Mapping, Set
+from collections.abc import Mapping, Sequence, Set
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from leakscope.model import SiteTally
@@ -30,6 +31,10 @@ from leakscope.observe.swelling import Swollen
 from leakscope.observe.weigh import weigh
 
 _ITEMS_WEIGHED = 6
+_MORE_WEIGHED = 18
+_MUCH_HEAVIER = 1.3
+_GRAPH = "FuncGraph"
+_ALIVE_OF_CLAIMED = 0.5
 _MOST_VISITED, _GLANCED_AT = 4_000, 240
 _WEIGHED_THOROUGHLY = 4
 _NODES_WEIGHED = 1_500
@@ -63,6 +68,8 @@ class Lead(NamedTuple):
     """Steps in which it has grown so; 0: since the last look."""
     then: int | None = None
     """How many there were when the window was opened, where that is known."""
+    older: Sequence[Any] = ()
+    """Some that came before those."""
 
 
 class Weighed(NamedTuple):
@@ -74,6 +81,15 @@ class Weighed(NamedTuple):
     shared_bytes: float
     chain: tuple[tuple[str, str], ...]
     """From an item to its biggest part, in words."""
+    opaque: Mapping[str, float] = MappingProxyType({})
+    """What one item leads to that cannot be weighed: how many of each kind."""
+    sites: tuple[SiteTally, ...] = ()
+    """Lines that made what cannot be weighed, where they were noted."""
+
+    @property
+    def opaque_count(self) -> float:
+        """How many things that cannot be weighed have come with the growth."""
+        return (self.lead.now - self.lead.before) * sum(self.opaque.values())
 
     @property
     def grown_bytes(self) -> float:
@@ -83,7 +99,11 @@ class Weighed(NamedTuple):
 def leads_of_containers(growers: list[Grower]) -> list[Lead]:
     leads = []
     for grower in growers[:_GROWERS]:
-        items, keys = grower.newest(_ITEMS_WEIGHED), grower.newest_keys(_ITEMS_WEIGHED)
+        newest, keys = (
+            grower.newest(_ITEMS_WEIGHED + _MORE_WEIGHED),
+            grower.newest_keys(_ITEMS_WEIGHED),
+        )
+        items = newest[:_ITEMS_WEIGHED]
         leads.append(
             Lead(
                 kind="container",
@@ -96,6 +116,7 @@ def leads_of_containers(growers: list[Grower]) -> list[Lead]:
                 bound=grower.bound,
                 sites=sites_of(items),
                 then=grower.then,
+                older=newest[_ITEMS_WEIGHED:],
             )
         )
     return leads
@@ -168,6 +189,7 @@ def our_references(leads: list[Lead]) -> Counter[int]:
         ours[id(lead.it)] += 1
         ours.update(map(id, lead.items))
         ours.update(map(id, lead.keys))
+        ours.update(map(id, lead.older))
     return ours
 
 
@@ -176,9 +198,40 @@ def weigh_all(leads: list[Lead], ignored: Set[int], ours: Mapping[int, int]) -> 
 
     A thing costs 4 µs, and most of what grows in a process is small tables of its libraries."""
     glanced = [weighed(lead, ignored, ours, _GLANCED_AT) for lead in leads]
-    glanced.sort(key=lambda one: -one.grown_bytes)
-    thorough = [weighed(one.lead, ignored, ours) for one in glanced[:_WEIGHED_THOROUGHLY]]
-    return sorted(thorough + glanced[_WEIGHED_THOROUGHLY:], key=lambda one: -one.grown_bytes)
+    glanced.sort(key=by_weight)
+    thorough = [_weigh_thoroughly(one.lead, ignored, ours) for one in glanced[:_WEIGHED_THOROUGHLY]]
+    return sorted(thorough + glanced[_WEIGHED_THOROUGHLY:], key=by_weight)
+
+
+def believe_opaque(weighed: list[Weighed], more_graphs: int) -> list[Weighed]:
+    """The same, the heaviest first, without traced graphs where too few more of them are alive: a
+    table inside a graph that is in use lies where a dead one's was, and seems to have grown."""
+    return sorted((_without_dead(one, more_graphs) for one in weighed), key=by_weight)
+
+
+def _without_dead(one: Weighed, more_graphs: int) -> Weighed:
+    claimed = (one.lead.now - one.lead.before) * one.opaque.get(_GRAPH, 0.0)
+    if more_graphs >= _ALIVE_OF_CLAIMED * claimed:
+        return one
+    others = {name: count for name, count in one.opaque.items() if name != _GRAPH}
+    return one._replace(opaque=others, sites=one.sites if others else ())
+
+
+def _weigh_thoroughly(lead: Lead, ignored: Set[int], ours: Mapping[int, int]) -> Weighed:
+    """By the newest items; or by more of them, where each then weighs much more. What the
+    step that is under way uses too is not counted, and may be what all of the newest keep; and of
+    items that keep something together (three callbacks of one dataset), few are a part of it."""
+    newest = weighed(lead, ignored, ours)
+    if not lead.older:
+        return newest
+    more = weighed(lead._replace(items=[*lead.items, *lead.older]), ignored, ours)
+    is_heavier = more.each > _MUCH_HEAVIER * newest.each
+    return more._replace(lead=lead) if is_heavier else newest
+
+
+def by_weight(one: Weighed) -> tuple[float, float]:
+    """What comes with things that cannot be weighed is first: they are the heaviest there are."""
+    return -one.opaque_count, -one.grown_bytes
 
 
 def weighed(
@@ -202,7 +255,7 @@ def weighed(
         for part, size in of_keys.parts.items():
             parts[part] = parts.get(part, 0.0) + size
     parts["python"] = parts.get("python", 0.0) + lead.slot_bytes
-    return Weighed(lead, each + lead.slot_bytes, parts, shared, chain)
+    return Weighed(lead, each + lead.slot_bytes, parts, shared, chain, weight.opaque, weight.sites)
 
 
 def _weigh_graph(lead: Lead) -> Weighed:

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from leakscope.model import LOOKS, Gap, Holding, Mark, Moment, Source, Window
+from leakscope.model import LOOKS, Census, Gap, Holding, Mark, Moment, Source, Window
 from leakscope.observe.budget import Budget
 from leakscope.observe.errand import Errand, is_main_thread
 from leakscope.observe.guard import guarded
 from leakscope.observe.ladder import Ladder, Rung
+from leakscope.observe.piles import Piles
 from leakscope.observe.pulse import Pulse
 from leakscope.record.format import storable
 from leakscope.record.writer import Writer
@@ -40,8 +41,15 @@ class Looks:
     """All looks of one process, paid from one budget."""
 
     def __init__(
-        self, process: str, writer: Writer, pulse: Pulse, now: Callable[[], Moment], share: float
+        self,
+        process: str,
+        writer: Writer,
+        pulse: Pulse,
+        now: Callable[[], Moment],
+        share: float,
+        piles: Piles,
     ) -> None:
+        self._piles = piles
         self._process = process
         self._writer = writer
         self._pulse = pulse
@@ -105,8 +113,9 @@ class Looks:
             raise
 
     def _is_importing(self) -> bool:
-        """Modules that are being imported take memory, and are no leak."""
-        before, self._modules = self._modules, len(sys.modules)
+        """Modules that are being imported take memory, and are no leak; nor are functions that are
+        compiled for the first time."""
+        before, self._modules = self._modules, len(sys.modules) + self._piles.novelty()
         return self._modules != before
 
     def abandon(self) -> None:
@@ -183,9 +192,17 @@ class Looks:
             explained=inquiry.explained,
         )
         self._mark(rung, ended_ns - began_ns, step)
-        self._modules = len(sys.modules)  # ours, memray's
+        self.take_censuses()
+        self._modules = len(sys.modules) + self._piles.novelty()  # ours, memray's
         if rung in (Rung.WINDOW, Rung.NATIVE):
             self._pulse.next_row_ns = monotonic_ns() + _SOON_NS
+
+    def take_censuses(self) -> None:
+        """What the frameworks count themselves: at each look, and at the end."""
+        for probe, tallies in self._piles.censuses():
+            if not tallies:
+                continue
+            self._writer.append(Census(self._now(), self._process, probe, tallies))
 
     def _mark(self, rung: Rung, duration_ns: int, step: int) -> None:
         """What it cost; and, from before anything of ours lay in the heap, the counters."""
@@ -227,13 +244,14 @@ class Looks:
             # Only now: a program that does not grow never loads it.
             from leakscope.observe.inquiry import Inquiry
 
-            self._inquiry = Inquiry(self._process, self._now)
+            self._inquiry = Inquiry(self._process, self._now, self._piles)
         return self._inquiry
 
     def _write(self, inquiry: Inquiry, step: int) -> None:
+        of_blocks = 0 if self._pulse.has_pool else _BLOCK_BYTES
         grown = sum(
             (self._last.get(name, 0) - self._first.get(name, 0)) * size
-            for name, size in (("in_use_bytes", 1), ("blocks_count", _BLOCK_BYTES))
+            for name, size in (("in_use_bytes", 1), ("blocks_count", of_blocks))
         )
         holdings = inquiry.second_look(step, float(max(grown, 0)))
         for holding in holdings:

@@ -12,6 +12,7 @@ from leakscope.observe.cycles import links_of_cycle
 from leakscope.observe.gradient_cycles import links_of_gradient_cycle
 from leakscope.observe.holders import find_path
 from leakscope.observe.leads import GRADIENT_CYCLE, VAGUE, Lead, Weighed
+from leakscope.observe.origins import places
 
 _NOBODYS = ("garbage", "native")
 _CONTAINERS = ("list", "dict", "set", "deque", "OrderedDict", "defaultdict")
@@ -134,7 +135,8 @@ def tell(
         parts=first.parts,
         holders=len(family),
         bound=lead.bound,
-        sites=lead.sites,
+        sites=first.sites or places.sites_of(path[-1].name) or lead.sites,
+        opaque=dict(first.opaque),
     )
 
 
