@@ -19,6 +19,7 @@ from typing import Any
 
 from leakscope.frameworks.arming import Arming
 from leakscope.model import Census, Gap, Mark, Moment, ProcessStart, Tally
+from leakscope.observe.budget import LARGE_CREDIT_S
 from leakscope.observe.counter import StepCounter
 from leakscope.observe.guard import guarded
 from leakscope.observe.looks import Looks
@@ -268,6 +269,7 @@ class Agent:
         if not self.pulse.has_pool:
             self.pulse.has_pool = True
             self._pool = name
+            self.looks.budget.credit_s = LARGE_CREDIT_S
             self.introduce()
 
     def met_dataset(self, dataset: Any) -> None:
@@ -292,6 +294,7 @@ class Agent:
                 self._ticker.stop()
             self.looks.abandon()
             guarded(self.looks.take_censuses, "counts of frameworks", self.gap)()
+            guarded(self.looks.tell_piles, "counts of frameworks", self.gap)()
             self.pulse.flush()
             self.pulse.next_row_ns = sys.maxsize
             # The last steps may have no row; their number is the number of steps all the same.

@@ -96,6 +96,15 @@ def recording_too_new(path: str, found: int, understood: int) -> LeakscopeError:
     )
 
 
+def nothing_watched() -> LeakscopeError:
+    return LeakscopeError(
+        "there is nothing to report on yet",
+        why="the callback has not been given to fit(), or fit() has not begun",
+        do="call model.fit(…, callbacks=[callback]) first",
+        slug="nothing-watched",
+    )
+
+
 def cannot_write(path: str, detail: str) -> LeakscopeError:
     return LeakscopeError(
         f"cannot write to {_quoted(path)}",

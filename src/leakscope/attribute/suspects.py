@@ -31,6 +31,7 @@ _SMALLEST_SHARE = 0.02
 _ENOUGH_EXPLAINED = 0.5
 _WINDOWS_AGREEING = 2
 SHARED_PAGES = "shared-pages"
+PILE = "pile"
 
 CLOCK = "tick"
 _COUNTS_OF_A_LOOK = 3
@@ -210,10 +211,11 @@ def sources_for(recording: Recording, process: str) -> Mapping[str, str]:
 def _latest(holdings: Sequence[Holding], process: str) -> list[Holding]:
     """Those of the last look: what grew once and stopped is not among them."""
     ours = [one for one in holdings if one.process == process and one.kind != SHARED_PAGES]
-    if not ours:
-        return []
-    last = max(holding.counts[-1][0] for holding in ours)
-    return [holding for holding in ours if holding.counts[-1][0] == last]
+    looked = [one for one in ours if one.kind != PILE]
+    # Piles are counted to the end of the run, after the last look.
+    piles = [one for one in ours if one.kind == PILE][-1:]
+    last = max((holding.counts[-1][0] for holding in looked), default=0)
+    return [holding for holding in looked if holding.counts[-1][0] == last] + piles
 
 
 def _measured_per_step(recording: Recording, process: str, latest: Sequence[Holding]) -> float:

@@ -44,6 +44,8 @@ class Weight(IntEnum):
     """It knows who holds: a cache, an iterator, a queue, a hook, a library's registry."""
     CAUSE = 4
     """It knows what is done: a cycle, a copy on write, a graph that gets longer."""
+    FRAMEWORK = 5
+    """It knows the very table of a framework, or what only one framework has."""
 
 
 class Case(NamedTuple):
@@ -110,6 +112,13 @@ class RunCase(NamedTuple):
         for one in self.overall.verdicts:
             if one.series.metric == metric and one.series.process == self.lead:
                 return one
+        return None
+
+    def told(self, probe: str, role: str) -> int | None:
+        """What a framework last counted itself in the stepping process; None if it did not."""
+        for census in reversed(self.run.recording.censuses):
+            if census.process == self.lead and census.probe == probe:
+                return next((one.count for one in census.tallies if one.role == role), None)
         return None
 
     def threads(self) -> tuple[NDArray[np.float64], NDArray[np.int64]]:

@@ -7,12 +7,14 @@ reads an attribute at the end of each batch; an optimizer reads one in each step
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Callable
 from types import CodeType
 from typing import Any
 
 from leakscope.frameworks.listener import Listener
 from leakscope.frameworks.tensorflow import is_ready
+from leakscope.model import Tally
 from leakscope.observe.guard import guarded
 from leakscope.observe.tap import Tap
 
@@ -20,6 +22,8 @@ _CALLBACKS = "keras.src.callbacks.callback_list"
 _OPTIMIZERS = "keras.src.optimizers.base_optimizer"
 _CONTEXT = "tensorflow.python.eager.context"
 _BATCHES = ("train", "test", "predict")
+_FIT = "fit"
+_CALLS = {"train": _FIT, "test": "evaluate", "predict": "predict"}
 _BLOCKS = "_in_begin_end_block_count"
 _READ_IN_A_STEP = "gradient_accumulation_steps"
 
@@ -31,7 +35,7 @@ class KerasAdapter:
         self._agent = agent
         self._taps: list[Tap] = []
         self._ends: frozenset[CodeType] = frozenset()
-        self._fits = 0
+        self._calls = Counter[str]()
         self._next_told = 1
         self._first_read = sys.maxsize
 
@@ -42,6 +46,7 @@ class KerasAdapter:
             ("optimizer steps of Keras", self._hook_optimizers),
         ):
             self._guard(hook, name)()
+        self._agent.piles.offer_census("keras", self._count)
 
     def disarm(self) -> None:
         for tap in self._taps:
@@ -62,19 +67,27 @@ class KerasAdapter:
 
     def _hook_fits(self) -> None:
         kind = sys.modules[_CALLBACKS].CallbackList
-        self._begin: CodeType = kind.on_train_begin.__code__
+        self._begins: dict[CodeType, str] = {
+            getattr(kind, f"on_{what}_begin").__code__: call for what, call in _CALLS.items()
+        }
         began = self._guard(self._block_counted, "fit calls of Keras")
         self._tap(kind, _BLOCKS, on_set=began)
 
     def _block_counted(self, callbacks: Any, count: int) -> None:
         # 3 is `_on_begin`, 4 who calls it.
         frame = sys._getframe(3).f_back
-        if count == 1 and frame is not None and frame.f_code is self._begin:
-            self._fits += 1
-            if self._fits >= self._next_told:
-                # Few marks however many fits: each has its number, and what memory was then.
-                self._next_told = self._fits + 1 + self._fits // 64
-                self._agent.mark("fit", text=str(self._fits))
+        call = self._begins.get(frame.f_code) if frame is not None else None
+        if count != 1 or call is None:
+            return
+        self._calls[call] += 1
+        fits = self._calls[_FIT]
+        if call == _FIT and fits >= self._next_told:
+            # Few marks however many fits: each has its number, and what memory was then.
+            self._next_told = fits + 1 + fits // 64
+            self._agent.mark("fit", text=str(fits))
+
+    def _count(self) -> tuple[Tally, ...]:
+        return tuple(Tally("call", f"{call} calls", n, 0) for call, n in self._calls.items())
 
     def _hook_optimizers(self) -> None:
         kind = sys.modules[_OPTIMIZERS].BaseOptimizer

@@ -73,6 +73,8 @@ _ARTEFACT_COST = 8.0
 
 _ARTEFACT_NAMES = re.compile(r"_+|_i*|_\d+|_i\d+|_[dio]h|Out|In|last_(value|exc|traceback|type)")
 _ARTEFACT_FILES = ("/pydevd", "/debugpy/", "/IPython/", "/pdb.py", "/bdb.py")
+UNROOTED = "…"
+"""Stands at the beginning of a path whose root was not found."""
 _CYCLE = "held by its own cycle only"
 _OUR_REFERENCES = 2
 """To each object while they are counted: the list of the search, and `getrefcount`'s own."""
@@ -342,7 +344,7 @@ class _Search:
 
     def _in_the_middle(self, why: str, rounds: int) -> Path:
         node = max(range(len(self._objects)), key=self._worth_as_start)
-        start = link_to(self._objects[node], Hop(0, "…"))
+        start = link_to(self._objects[node], Hop(0, UNROOTED))
         return Path((start, *links_of(self._chain(node))), False, why, rounds)
 
     def _worth_as_start(self, node: int) -> tuple[bool, float]:

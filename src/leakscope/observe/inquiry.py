@@ -23,6 +23,7 @@ from leakscope.observe.containers import (
 )
 from leakscope.observe.graphs import GraphSizes, find_growing_graphs, note_graphs
 from leakscope.observe.heap import Heap
+from leakscope.observe.holders import UNROOTED
 from leakscope.observe.leads import (
     VAGUE,
     Lead,
@@ -39,7 +40,6 @@ from leakscope.observe.leads import (
     weigh_all,
 )
 from leakscope.observe.origins import origins
-from leakscope.observe.piles import Piles, PileWatch
 from leakscope.observe.sites import SiteWindow
 from leakscope.observe.survivors import Survivors
 from leakscope.observe.swelling import Sizes, find_swollen, note_sizes
@@ -69,9 +69,8 @@ class Noted(NamedTuple):
 class Inquiry:
     """The looks of one process."""
 
-    def __init__(self, process: str, now: Callable[[], Moment], piles: Piles | None = None) -> None:
+    def __init__(self, process: str, now: Callable[[], Moment]) -> None:
         self.process = process
-        self._piles = PileWatch(piles or Piles())
         self._now = now
         self._noted: Noted | None = None
         self._growing: list[Growing] = []
@@ -100,7 +99,6 @@ class Inquiry:
             sizes = note_sizes(heap.tensors, heap.arrays)
             self._noted = Noted(note_lengths(heap, step), note_graphs(heap.tensors), sizes)
             del heap
-        self._piles.begin(step)
         self._graphs_alive = origins.alive
 
     def open_window(self, step: int, traced: int) -> None:
@@ -202,14 +200,16 @@ class Inquiry:
             is_told = is_told or (first.lead.kind == "cycle" and self._telling.has_cycle())
             if is_told or not can_pile_up(first.lead, path):
                 continue
+            if first.opaque and path[0].via == UNROOTED:
+                continue  # growth that cannot be weighed is given to a holder with a name only
             kin = take_kin(first, weighed) if first.lead.kind == "container" else []
             family = [first, *kin]
             looks = (self._since, self._noted.lengths.step, step)
             self._telling.add(tell(family, path, looks, self.process, self._now()))
-        piles = self._piles.grown(step, self.process, self._now())
-        if piles or any(holding.opaque for holding in self._telling.done()):
+        holdings = self._telling.done()
+        if any(holding.opaque for holding in holdings):
             self.explained = 1.0  # by what cannot be weighed: no native window tells more
-        return self._telling.done() + piles
+        return holdings
 
 
 def _take_innermost(

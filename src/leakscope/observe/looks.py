@@ -16,7 +16,7 @@ from leakscope.observe.budget import Budget
 from leakscope.observe.errand import Errand, is_main_thread
 from leakscope.observe.guard import guarded
 from leakscope.observe.ladder import Ladder, Rung
-from leakscope.observe.piles import Piles
+from leakscope.observe.piles import Piles, PileWatch
 from leakscope.observe.pulse import Pulse
 from leakscope.record.format import storable
 from leakscope.record.writer import Writer
@@ -50,6 +50,8 @@ class Looks:
         piles: Piles,
     ) -> None:
         self._piles = piles
+        self._watch = PileWatch(piles)
+        self._step = 0
         self._process = process
         self._writer = writer
         self._pulse = pulse
@@ -67,6 +69,7 @@ class Looks:
 
     def _reset(self) -> None:
         self._ladder = Ladder(self.budget, is_clock=self._source == _CLOCK)
+        self._watch.forget()
         self._first: dict[str, int] = {}
         self._last: dict[str, int] = {}
 
@@ -80,6 +83,8 @@ class Looks:
             self.abandon()
             self._reset()
             return
+        self._watch.begin(step)
+        self._step = step
         pulse = self._pulse
         rung = self._ladder.due(
             pulse.taken_ns, step, pulse.in_use_bytes, pulse.blocks_count, pulse.rss_bytes
@@ -133,7 +138,9 @@ class Looks:
         self._process, self._writer = process, writer
         self._errand.forget()
         self.abandon()
+        credit_s = self.budget.credit_s
         self.budget = Budget(self.budget.share)
+        self.budget.credit_s = credit_s
         self._has_told_sources = False
         self._reset()
 
@@ -197,6 +204,14 @@ class Looks:
         if rung in (Rung.WINDOW, Rung.NATIVE):
             self._pulse.next_row_ns = monotonic_ns() + _SOON_NS
 
+    def tell_piles(self) -> None:
+        """At the end: what frameworks pile up has been counted to the last step, look or none."""
+        piles = self._watch.grown(self._step, self._process, self._now())
+        for holding in piles:
+            self._writer.append(holding)
+        if piles:
+            self._tell_sources()
+
     def take_censuses(self) -> None:
         """What the frameworks count themselves: at each look, and at the end."""
         for probe, tallies in self._piles.censuses():
@@ -244,7 +259,7 @@ class Looks:
             # Only now: a program that does not grow never loads it.
             from leakscope.observe.inquiry import Inquiry
 
-            self._inquiry = Inquiry(self._process, self._now, self._piles)
+            self._inquiry = Inquiry(self._process, self._now)
         return self._inquiry
 
     def _write(self, inquiry: Inquiry, step: int) -> None:
@@ -254,6 +269,10 @@ class Looks:
             for name, size in (("in_use_bytes", 1), ("blocks_count", of_blocks))
         )
         holdings = inquiry.second_look(step, float(max(grown, 0)))
+        piles = self._watch.grown(step, self._process, self._now())
+        if piles:
+            inquiry.explained = 1.0  # by what cannot be weighed: no native window tells more
+        holdings += piles
         for holding in holdings:
             self._writer.append(holding)
         if holdings:

@@ -19,7 +19,7 @@ from leakscope.observe.registries import REGISTRY
 _FRAMES = 4
 _FEWEST = 4
 _KEPT = 0.5
-"""Of what was made again since the first look, so much must still be there."""
+"""Of what was made again since the beginning, so much must still be there."""
 _MOST_SITES = 4
 _DEEPEST = 400
 _GENERATED = "__autograph_generated_file"
@@ -87,10 +87,17 @@ class PileWatch:
     def __init__(self, piles: Piles) -> None:
         self._piles = piles
         self._before: dict[str, tuple[int, Pile]] = {}
+        self._is_begun = False
+
+    def forget(self) -> None:
+        self._before = {}
+        self._is_begun = False
 
     def begin(self, step: int) -> None:
-        """Note how many there are, at the first look."""
-        self._before = {pile.holder: (step, pile) for pile in self._piles.read()}
+        """Note how many there are, once the program has started up."""
+        if not self._is_begun:
+            self._is_begun = True
+            self._before = {pile.holder: (step, pile) for pile in self._piles.read()}
 
     def grown(self, step: int, process: str, at: Moment) -> list[Holding]:
         """Those that have grown since then, by what is made again and again.

@@ -9,11 +9,12 @@ import sys
 from typing import Any
 
 from leakscope.model import Link
-from leakscope.observe.anatomy import class_name, module_dict
+from leakscope.observe.anatomy import class_file, class_name, class_qualname, module_dict
 
 _OPS = "tensorflow.python.framework.ops"
 _KERAS_STATE = "keras.src.backend.common.global_state"
 REGISTRY = "registry"
+_CONTAINERS = ("_registry", "_py_funcs_used_in_graph")
 
 
 def registry_link(obj: Any) -> Link | None:
@@ -22,6 +23,25 @@ def registry_link(obj: Any) -> Link | None:
         if obj is table:
             return Link(name, class_name(type(obj)), REGISTRY)
     return None
+
+
+def registry_path(it: object) -> tuple[Link, ...]:
+    """The whole path, where the thing that grows is the container in such a table: no search over
+    the heap is needed, which takes a second where TensorFlow is."""
+    for name, table in _tables():
+        for attribute in _CONTAINERS:
+            if getattr(table, attribute, None) is it:
+                kind = type(table)
+                own = Link(
+                    f".{attribute}",
+                    class_name(type(it)),
+                    "attribute",
+                    attribute,
+                    class_file(kind),
+                    class_qualname(kind),
+                )
+                return Link(name, class_name(kind), REGISTRY), own
+    return ()
 
 
 def _tables() -> list[tuple[str, Any]]:
