@@ -8,13 +8,16 @@ endif
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+VENV_TF := .venv-tf
+BIN_TF := $(VENV_TF)/bin
+READY_TF := $(VENV_TF)/.ready
 
-.PHONY: demo test check lint types layers tests matrix bench clean
+.PHONY: demo test check lint types layers tests test-tf matrix matrix-tf bench bench-tf clean
 
 demo: $(READY)
 	cd examples && ../$(BIN)/leakscope run train_with_history.py
 
-test: check tests
+test: check tests test-tf
 
 check: lint types layers
 
@@ -30,6 +33,16 @@ layers: $(READY)
 
 tests: $(READY)
 	$(BIN)/python -m pytest -n 2 --dist worksteal -q
+
+# TensorFlow, Keras and JAX, in an environment of their own: torch is not in it.
+test-tf: $(READY_TF)
+	$(BIN_TF)/python -m pytest -n 2 --dist worksteal -q tests/tf
+
+matrix-tf: $(READY_TF)
+	LEAKSCOPE_MATRIX=whole $(BIN_TF)/python -m pytest -n 2 --dist worksteal -q tests/tf/test_tf_rules.py
+
+bench-tf: $(READY_TF)
+	$(BIN_TF)/python bench/cost_tf.py --markdown docs/cost-tf.md
 
 # Every rule on its own program and on the repaired one.
 matrix: $(READY)
@@ -51,5 +64,11 @@ $(READY): pyproject.toml constraints.txt
 	$(BIN)/python -m compileall -q src
 	touch $@
 
+$(READY_TF): pyproject.toml constraints-tf.txt
+	test -x $(BIN_TF)/python || $(PYTHON) -m venv $(VENV_TF)
+	$(BIN_TF)/python -m pip install --quiet --disable-pip-version-check -c constraints-tf.txt -e '.[tf]'
+	$(BIN_TF)/python -m compileall -q src
+	touch $@
+
 clean:
-	rm -rf $(VENV) .leakscope examples/.leakscope
+	rm -rf $(VENV) $(VENV_TF) .leakscope examples/.leakscope

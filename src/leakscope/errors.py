@@ -20,6 +20,7 @@ SLUGS = (
     "no-such-path",
     "no-such-rule",
     "not-a-recording",
+    "nothing-watched",
     "recording-too-new",
     "source-changed",
     "unknown-format",

@@ -60,10 +60,11 @@ def account_for(
 ) -> Account | None:
     """Judge the series of one process; None if there is nothing to judge."""
     judged = {}
+    is_by_pages = IN_USE in series and series[IN_USE].has_blocks
     for metric, one in series.items():
         if metric == FILES or (metric == USS and not is_child):
             continue  # explains the others; private against shared pages is about children
-        smallest = _smallest_for(one, smallest_that_matters)
+        smallest = _smallest_for(one, smallest_that_matters, is_by_pages=is_by_pages)
         verdict = _settle(judge(one, smallest_that_matters=smallest), smallest)
         judged[metric] = replace(
             verdict,
@@ -106,11 +107,15 @@ def _name_subject(because: str, metric: str) -> str:
     return because
 
 
-def _smallest_for(series: Series, smallest_that_matters: float) -> float:
-    """What matters, in the unit of this series and for its length."""
+def _smallest_for(
+    series: Series, smallest_that_matters: float, *, is_by_pages: bool = False
+) -> float:
+    """What matters, in the unit of this series and for its length. `is_by_pages`: bytes in use are
+    read from resident memory, and no other counter is to be finer than that."""
     span = max(series.steps[-1] - series.steps[0], 1.0)
-    if not series.is_exact or series.has_blocks:
-        return max(smallest_that_matters, _SMALLEST_TOTAL_BY_PAGES / span)
+    if not series.is_exact or is_by_pages:
+        smallest = max(smallest_that_matters, _SMALLEST_TOTAL_BY_PAGES / span)
+        return smallest / _BLOCK_BYTES.value if series.key.metric == BLOCKS else smallest
     smallest = max(smallest_that_matters, min(_ALWAYS_MATTERS, _SMALLEST_TOTAL / span))
     return smallest / _BLOCK_BYTES.value if series.key.metric == BLOCKS else smallest
 
