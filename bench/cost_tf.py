@@ -19,9 +19,9 @@ from importlib.metadata import version
 import cost
 
 WORKLOADS = {
-    "Keras, fit": cost.Workload(("keras_fit.py",), 150, 60, 24),
-    "TensorFlow, eager loop with an optimizer": cost.Workload(("tf_eager.py",), 150, 30, 24),
-    "JAX, jitted update": cost.Workload(("jax_jit.py",), 200, 60, 24),
+    "Keras, fit": cost.Workload(("keras_fit.py",), 300, 60, 40),
+    "TensorFlow, eager loop with an optimizer": cost.Workload(("tf_eager.py",), 300, 30, 40),
+    "JAX, jitted update": cost.Workload(("jax_jit.py",), 400, 60, 40),
 }
 VARIANTS = ("bare", "bare again", "leakscope")
 PACKAGES = ("tensorflow-cpu", "keras", "jax")

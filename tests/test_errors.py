@@ -26,6 +26,7 @@ _ALL = [
     errors.cannot_write("/root/out", "permission denied"),
     errors.unknown_format("pdf", ("json", "terminal")),
     errors.no_safe_fix(".leakscope/x"),
+    errors.nothing_watched(),
     errors.source_changed("train.py", "its text is not the one that was recorded"),
     errors.did_not_grow(".leakscope/x", "STEADY"),
     errors.cannot_copy("/home/me", "it is a home folder, not one program's"),

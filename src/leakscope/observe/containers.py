@@ -28,6 +28,10 @@ eighth, a dict holds 24 bytes and a share of the index per entry and doubles at 
 
 _MAXLEN: Any = deque.__dict__["maxlen"]
 
+_NEAR = 2
+"""Items looked at, as a multiple of those that are new: what came right before is of their kind,
+and few items show only a part of what several keep together."""
+
 _FEWEST = 2
 _FEWEST_A_STEP = 0.01
 """Once in a hundred steps: an epoch's outputs, a state kept at each evaluation. At 0.05 two
@@ -89,7 +93,7 @@ class Grower(NamedTuple):
         self, read: Callable[[Any, type, int], Iterator[Any]], most: int
     ) -> list[Any]:
         try:
-            items = list(read(self.it, self.base, min(most + 1, self.grown)))
+            items = list(read(self.it, self.base, min(most + 1, _NEAR * self.grown, self.now)))
         except RuntimeError:
             return []  # another thread changes it right now
         return items[1:] if len(items) > 1 else items

@@ -25,6 +25,11 @@ first steps, by up to 2,000 blocks (freed tuples that Python keeps, one more wit
 pass), and resident memory by up to 2 MiB (thread stacks, pools of the C library); it has the word
 only where malloc's own counters cannot be read."""
 
+_ENOUGH_BY_PAGES = 1 << 20
+_ENOUGH_IN_LARGE = 20_000
+"""The same beside TensorFlow: a steady `fit` moves by some hundred KiB and 8,000 blocks from one
+collection to the next."""
+
 _STEPS_BETWEEN = 24
 _STEPS_TRACED, _LONG_STEPS_TRACED = 4, 2
 _LONG_STEP_NS = 50_000_000
@@ -66,11 +71,15 @@ class Rung(Enum):
 class Ladder:
     """Says at a row which rung, if any, is to be climbed now."""
 
-    def __init__(self, budget: Budget, *, is_clock: bool = False) -> None:
+    def __init__(
+        self, budget: Budget, *, is_clock: bool = False, is_by_pages: bool = False
+    ) -> None:
+        """`is_by_pages`: bytes in use are read from resident memory, beside a library with a pool
+        and a large heap of its own."""
         self._budget = budget
         floor = {"readings_a_floor": _TICKS_A_FLOOR} if is_clock else {}
-        self._bytes = Trend(_ENOUGH_BYTES, **floor)
-        self._blocks = Trend(_ENOUGH_BLOCKS, **floor)
+        self._bytes = Trend(_ENOUGH_BY_PAGES if is_by_pages else _ENOUGH_BYTES, **floor)
+        self._blocks = Trend(_ENOUGH_IN_LARGE if is_by_pages else _ENOUGH_BLOCKS, **floor)
         self._pages = Trend(_ENOUGH_PAGES, **floor)
         self._is_clock = is_clock
         self._between = _TICKS_BETWEEN if is_clock else _STEPS_BETWEEN

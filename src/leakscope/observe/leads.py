@@ -103,7 +103,8 @@ def leads_of_containers(growers: list[Grower]) -> list[Lead]:
             grower.newest(_ITEMS_WEIGHED + _MORE_WEIGHED),
             grower.newest_keys(_ITEMS_WEIGHED),
         )
-        items = newest[:_ITEMS_WEIGHED]
+        fresh = max(grower.grown - 1, 1)
+        items = newest[: min(_ITEMS_WEIGHED, fresh)]
         leads.append(
             Lead(
                 kind="container",
@@ -116,7 +117,7 @@ def leads_of_containers(growers: list[Grower]) -> list[Lead]:
                 bound=grower.bound,
                 sites=sites_of(items),
                 then=grower.then,
-                older=newest[_ITEMS_WEIGHED:],
+                older=newest[len(items) :],
             )
         )
     return leads

@@ -68,7 +68,9 @@ class Looks:
         self._reset()
 
     def _reset(self) -> None:
-        self._ladder = Ladder(self.budget, is_clock=self._source == _CLOCK)
+        self._ladder = Ladder(
+            self.budget, is_clock=self._source == _CLOCK, is_by_pages=self._pulse.has_pool
+        )
         self._watch.forget()
         self._first: dict[str, int] = {}
         self._last: dict[str, int] = {}

@@ -2,7 +2,7 @@
 
 from leakscope.explain.rule import Case, Weight, rule
 
-_ARRAYS = ("EagerTensor ", "ArrayImpl ", "ResourceVariable")
+_ARRAYS = ("EagerTensor", "ArrayImpl", "ResourceVariable")
 _MOST = 0.5
 
 
@@ -34,5 +34,5 @@ def device_arrays_kept(case: Case) -> bool:
     Whole models are kept: LS905. Compiled functions are: LS910.
     """
     types = [case.holding.item, *(link.type for link in case.below)]
-    is_array = any(one.startswith(_ARRAYS) for one in types)
+    is_array = any(one.partition(" ")[0] in _ARRAYS for one in types)
     return is_array and case.share_of("tensors") > _MOST
