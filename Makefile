@@ -12,7 +12,7 @@ VENV_TF := .venv-tf
 BIN_TF := $(VENV_TF)/bin
 READY_TF := $(VENV_TF)/.ready
 
-.PHONY: demo test check lint types layers tests test-tf matrix matrix-tf bench bench-tf clean
+.PHONY: demo test check lint types layers tests test-tf browser matrix matrix-tf pictures vendored bench bench-tf clean
 
 demo: $(READY)
 	cd examples && ../$(BIN)/leakscope run train_with_history.py
@@ -31,8 +31,18 @@ types: $(READY)
 layers: $(READY)
 	$(BIN)/lint-imports
 
-tests: $(READY)
+tests: $(READY) browser
 	$(BIN)/python -m pytest -n 2 --dist worksteal -q
+
+# The HTML report is tested in a real browser. Where none can be installed those tests are skipped,
+# and say so.
+browser:
+	@if command -v chromium >/dev/null && command -v chromedriver >/dev/null; then :; \
+	elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+		apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium chromium-driver \
+		|| echo "make: chromium could not be installed; the tests of the HTML report are skipped"; \
+	else echo "make: no chromium and chromedriver, and no root or apt-get to install them;" \
+		"the tests of the HTML report are skipped"; fi
 
 # TensorFlow, Keras and JAX, in an environment of their own: torch is not in it.
 test-tf: $(READY_TF)
@@ -51,16 +61,27 @@ matrix: $(READY)
 # Figures for docs/cost.md and docs/accuracy.md, measured on this machine.
 bench: $(READY)
 	$(BIN)/pip install --quiet -c constraints.txt -e '.[bench]'
-	$(BIN)/python bench/judge_lab.py --series 400 --seed 6000 --markdown docs/accuracy.md
+	$(BIN)/python bench/judge_lab.py --series 1000 --seed 8000 --markdown docs/accuracy.md
+	$(BIN)/python bench/zoo.py --markdown docs/accuracy-zoo.md
 	$(BIN)/python bench/cost.py --markdown docs/cost.md
+	$(BIN)/python bench/lines.py --markdown docs/lines-cost.md
 	$(BIN)/python bench/pauses.py --markdown docs/pauses.md
 	$(BIN)/python bench/fixes.py --markdown docs/fixing.md
+	$(BIN)/python bench/html_report.py --markdown docs/html-report.md
+
+# The pictures of the documentation, from a real run.
+pictures: $(READY) browser
+	$(BIN)/python docs/make_pictures.py
+
+# Files of other people that the repository carries: are they what vendor/lock.json says?
+vendored: $(READY)
+	$(BIN)/python vendor/revendor.py
 
 # torch first and pinned: with the CPU build installed nothing else pulls in another one.
 $(READY): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt torch==2.13.0
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,scale,ray]'
 	$(BIN)/python -m compileall -q src
 	touch $@
 

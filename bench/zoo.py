@@ -27,6 +27,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import platform
 import re
 import statistics
 import subprocess
@@ -36,6 +37,7 @@ import time
 import tomllib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -247,24 +249,48 @@ def print_row(answers: Sequence[Answer]) -> None:
     )
 
 
-def print_summary(answers: Sequence[Answer]) -> None:
+def page(answers: Sequence[Answer]) -> str:
+    """All answers as a document: a row per program, and the sums."""
+    lines = [
+        "# How it does on whole programs",
+        "",
+        "Written by `bench/zoo.py --markdown`; do not edit it by hand. Each folder of "
+        "[zoo](../zoo/README.md) has a program that leaks, or looks as if it did, and its cure.",
+        "",
+        f"Measured on {date.today()} on a machine with {os.cpu_count()} cores, Linux, Python "
+        f"{platform.python_version()}. Scores are explained at the top of `bench/zoo.py`.",
+        "",
+        "| program | variant | is | leakscope said | first finding | line | holder | rate |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for answer in answers:
+        scores = (f"{s:g}" if (s := getattr(answer, name)) is not None else "" for name in SCORES)
+        _, line, holder, rate = scores
+        rule = answer.first.partition(" ")[0]
+        lines.append(
+            f"| {answer.name} | {answer.variant} | {answer.expected} | {answer.got} | {rule} | "
+            f"{line} | {holder} | {rate} |"
+        )
+    return "\n".join([*lines, "", "```text", *summary(answers), "```", ""])
+
+
+def summary(answers: Sequence[Answer]) -> list[str]:
     leaks = [answer for answer in answers if answer.expected in GROWS]
     harmless = [answer for answer in answers if answer.expected not in GROWS]
-    print()
-    print(
+    lines = [
         f"leaks    {len(leaks):4}  found {_share(sum(a.is_right for a in leaks), len(leaks))}, "
-        f"called LEAK {_share(sum(a.got == 'leak' for a in leaks), len(leaks))}"
-    )
-    print("               " + "  ".join(f"{name} {_sum(leaks, name)}" for name in SCORES))
-    print(
+        f"called LEAK {_share(sum(a.got == 'leak' for a in leaks), len(leaks))}",
+        "               " + "  ".join(f"{name} {_sum(leaks, name)}" for name in SCORES),
         f"harmless {len(harmless):4}  steady "
         f"{_share(sum(answer.is_right for answer in harmless), len(harmless))}, "
         f"false alarms {sum(answer.is_false_alarm for answer in harmless)} "
         f"(LEAK {sum(answer.got == 'leak' for answer in harmless)}), "
-        f"verdict {_sum(harmless, 'verdict')}"
-    )
+        f"verdict {_sum(harmless, 'verdict')}",
+    ]
     if answers:
-        print(f"seconds a run: median {statistics.median(a.seconds for a in answers):.1f}")
+        seconds = statistics.median(answer.seconds for answer in answers)
+        lines.append(f"seconds a run: median {seconds:.1f}")
+    return lines
 
 
 def _values(answers: Sequence[Answer], score: str) -> list[float]:
@@ -295,6 +321,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--variant", choices=VARIANTS, action="append")
     parser.add_argument("--repeat", type=int, default=1)
     parser.add_argument("--json", type=Path, metavar="FILE")
+    parser.add_argument("--markdown", type=Path, metavar="FILE", help="write the document here")
     parser.add_argument("--python", default=sys.executable)
     parser.add_argument("--limit", type=float, default=180.0, help="seconds for one run")
     options = parser.parse_args(arguments)
@@ -306,7 +333,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if options.json:
             rows = [asdict(answer) for answer in everything]
             options.json.write_text(json.dumps(rows, indent=1))
-    print_summary(everything)
+    print("", *summary(everything), sep="\n")
+    if options.markdown:
+        options.markdown.write_text(page(everything))
     is_wrong = any(a.is_false_alarm or (a.expected in GROWS and not a.is_right) for a in everything)
     return int(is_wrong or not everything)
 

@@ -14,6 +14,7 @@ import msgspec
 
 from leakscope.model import (
     FORMAT_VERSION,
+    REMEDY,
     Census,
     Gap,
     Holding,
@@ -169,6 +170,14 @@ class Maker:
     def mark(self, what: str, step: float, *, pid: int = 1, **values: int) -> Maker:
         moment = msgspec.structs.replace(self.at(step), step=int(step))
         self._writer(pid).append(Mark(moment, _name(pid), what, values=values))
+        return self
+
+    def remedy(self, name: str, step: float, *, pid: int = 1, **returned: int) -> Maker:
+        """At the end something was tried, and this much of each counter went."""
+        values = {f"{counter} before": 10**9 for counter in returned}
+        values |= {f"{counter} after": 10**9 - size for counter, size in returned.items()}
+        mark = Mark(self.at(step), _name(pid), REMEDY, values=values, text=name)
+        self._writer(pid).append(mark)
         return self
 
     def roles(self, step: float, *, pid: int = 1, **sizes: int) -> Maker:

@@ -244,7 +244,19 @@ def many_processes(**changes: Any) -> Report:
         ),
         processes=(
             process(),
-            *(process(f"worker {n}", 4720 + n, key, steps=206) for n, key in enumerate(workers)),
+            *(
+                process(
+                    f"worker {n}",
+                    4720 + n,
+                    key,
+                    steps=206,
+                    last_shared_bytes=410 * MIB,
+                    last_pss_bytes=1040 * MIB,
+                    copied_bytes=620 * MIB,
+                    allocated_bytes=14 * MIB,
+                )
+                for n, key in enumerate(workers)
+            ),
             process(
                 "ffmpeg",
                 4733,

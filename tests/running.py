@@ -64,8 +64,9 @@ class Watched(NamedTuple):
 
 def environment(more: Mapping[str, str] | None = None) -> dict[str, str]:
     """Ours, without anything that leakscope or the test runner put there."""
-    foreign = ("LEAKSCOPE_", "PYTEST_", "COV_", "PYTHONPATH")
+    foreign = ("LEAKSCOPE_", "PYTEST_", "COV_", "PYTHONPATH", "GITHUB_", "GITLAB_", "CI_")
     kept = {name: value for name, value in os.environ.items() if not name.startswith(foreign)}
+    kept.pop("CI", None)  # a run in CI says more
     # Two tests share two cores: more threads would only wait for each other.
     return kept | {"OMP_NUM_THREADS": "1"} | dict(more or {})
 

@@ -93,6 +93,31 @@ def test_live_and_held_growth_are_told_apart(tmp_path: pathlib.Path) -> None:
     assert "177 KiB" in note
 
 
+@pytest.mark.parametrize(
+    ("name", "returned", "says"),
+    [
+        ("collection", 19 * MIB, "reference cycles that the collector had not come to"),
+        ("thaw", 19 * MIB, "gc.freeze() keeps from the collector"),
+        ("collection", 2 * MIB, ""),
+    ],
+)
+def test_the_remedy_that_gives_back_what_grew_names_the_cause(
+    tmp_path: pathlib.Path, name: str, returned: int, says: str
+) -> None:
+    made = recording(tmp_path).steps(300, in_use=line(64 * KIB), rss=line(64 * KIB, 300 * MIB))
+    made.remedy(name, 300, in_use_bytes=returned)
+    report = analyse(made.ended(300).done())
+    told = [note for note in report.notes if note.startswith("At the end of the run")]
+    assert [says in note for note in told] == ([True] if says else [])
+
+
+def test_memory_that_the_allocator_held_is_told_at_the_end(tmp_path: pathlib.Path) -> None:
+    made = recording(tmp_path).steps(300, in_use=flat(), rss=flat(300 * MIB))
+    made.remedy("trim", 300, rss_bytes=80 * MIB)
+    report = analyse(made.ended(300).done())
+    assert any("malloc_trim gave 80 MiB back" in note for note in report.notes)
+
+
 def test_growth_below_what_matters_is_steady(tmp_path: pathlib.Path) -> None:
     """A list of losses kept as floats: 32 bytes a step."""
     made = recording(tmp_path).steps(400, in_use=line(32), rss=flat(300 * MIB))

@@ -8,8 +8,11 @@
             leakscope.step()
     print(w.report().verdict)
 
+    @leakscope.lines                       # one function, line by line
+    def build(n): ...
+
 Importing this module loads nothing heavy: no framework, no numpy, no rich. Each public name is
-fetched from `leakscope.api` when it is first used.
+fetched from its module when it is first used.
 """
 
 from __future__ import annotations
@@ -17,18 +20,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from leakscope.api import Watch, analyse, load, step, watch
+    from leakscope.api import Watch, analyse, compare, load, step, watch
+    from leakscope.line_by_line import lines
 
 __version__ = "0.1.0"
-__all__ = ["Watch", "__version__", "analyse", "load", "step", "watch"]
+__all__ = ["Watch", "__version__", "analyse", "compare", "lines", "load", "step", "watch"]
+_HOMES = {"lines": "leakscope.line_by_line", "load_ipython_extension": "leakscope.magics"}
+"""Where a public name comes from, if not from `leakscope.api`."""
 
 
 def __getattr__(name: str) -> Any:
-    if name.startswith("_") or name not in __all__:
+    if name.startswith("_") or name not in (*__all__, *_HOMES):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from leakscope import api
+    from importlib import import_module
 
-    value = getattr(api, name)
+    value = getattr(import_module(_HOMES.get(name, "leakscope.api")), name)
     globals()[name] = value
     return value
 

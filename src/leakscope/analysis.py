@@ -2,34 +2,40 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 from leakscope.attribute.decided import decide
 from leakscope.attribute.growth import Attribution, attribute, prove
 from leakscope.attribute.suspects import sources_for
+from leakscope.engines import Engine, here
 from leakscope.explain.catalogue import harmless_in, load_catalogue
 from leakscope.explain.findings import Scene, findings_of, unexplained_of
 from leakscope.explain.rule import RunCase
 from leakscope.fix.edits import Change
 from leakscope.fix.findings import Fixed, with_diffs
+from leakscope.judge.crowd import crowd_of
 from leakscope.judge.forecast import forecast
-from leakscope.judge.overall import judge_run
+from leakscope.judge.overall import Overall, judge_run
 from leakscope.judge.series import RunSeries
-from leakscope.model import REPORT_SCHEMA, Finding, Gap, Report
+from leakscope.model import REPORT_SCHEMA, BandPoint, Exhibit, Finding, Forecast, Gap, Report
 from leakscope.record.reader import Recording, load
+from leakscope.summarise.children import notes_on_children
 from leakscope.summarise.facts import (
     blind_spots_of,
     cost_of,
     ending_of,
-    machine_of,
     memory_now,
     seconds_of,
 )
+from leakscope.summarise.job import job_of
+from leakscope.summarise.machine import machine_of
 from leakscope.summarise.notes import notes_on
 from leakscope.summarise.peak import peak_of, roles_of
+from leakscope.summarise.picture import picture_of
 from leakscope.summarise.processes import name_processes, summarise_processes, with_name
 
-__all__ = ["Analysis", "analyse", "analyse_with_changes", "load"]
+__all__ = ["Analysis", "analyse", "analyse_with_changes", "analyse_with_picture", "load"]
 
 
 class Analysis(NamedTuple):
@@ -39,41 +45,72 @@ class Analysis(NamedTuple):
     changes: dict[str, Change]
 
 
-def analyse(recording: Recording) -> Report:
-    """Say whether the run leaks, how fast, when it ends badly, and what could not be seen."""
-    return analyse_with_changes(recording).report
+Band = tuple[str, tuple[BandPoint, ...]]
+"""Over ranks: which counter, and its quantiles."""
+
+
+def analyse(
+    recording: Recording,
+    engine: Engine = here,
+    make_band: Callable[[RunSeries], Band] | None = None,
+) -> Report:
+    """Say whether the run leaks, how fast, when it ends badly, and what could not be seen.
+
+    Args:
+        recording: what is to be reported on.
+        engine: where processes are judged; the answer does not depend on it.
+        make_band: makes the band over ranks from more rows than the recording has in memory.
+    """
+    return _examine(recording, engine, make_band).analysis.report
 
 
 def analyse_with_changes(recording: Recording) -> Analysis:
+    return _examine(recording).analysis
+
+
+def analyse_with_picture(
+    recording: Recording,
+    engine: Engine = here,
+    make_band: Callable[[RunSeries], Band] | None = None,
+) -> Exhibit:
+    """The same report, and what is drawn beside it."""
+    seen = _examine(recording, engine, make_band)
+    report = seen.analysis.report
+    return Exhibit(report, picture_of(seen.run, seen.attribution, seen.names, report))
+
+
+class _Examination(NamedTuple):
+    """What a report was made from, for those who want to see more of it."""
+
+    analysis: Analysis
+    run: RunSeries
+    attribution: Attribution
+    names: dict[str, str]
+
+
+def _examine(
+    recording: Recording,
+    engine: Engine = here,
+    make_band: Callable[[RunSeries], Band] | None = None,
+) -> _Examination:
     run = RunSeries(recording)
     machine = machine_of(recording)
     names = name_processes(recording)
-    judged = judge_run(run, machine.limit_bytes, names)
+    judged = judge_run(run, machine.limit_bytes, names, engine)
+    names |= {one.process: crowd_of(names[one.parent]) for one in judged.crowds}
     decided = decide(judged, recording, run.axis.last_step)
     attribution = attribute(recording, decided, is_by_holders=decided is not judged)
     overall = prove(decided, attribution)
-    now = memory_now(recording)
-    when = (
-        forecast(
-            overall,
-            limit_bytes=now.limit_bytes,
-            limit_from=now.limit_from,
-            now_bytes=now.used_bytes,
-            last_step=run.axis.last_step,
-            step_seconds=run.axis.step_seconds,
-        )
-        if now is not None
-        else None
-    )
     kinds = {process: start.kind for process, start in recording.starts.items()}
     sources = sources_for(recording, run.axis.process or "")
     scene = Scene(names, kinds, run.axis.source, recording.run.directory, sources, machine)
     gaps: list[Gap] = []
     fixed = _fixed(findings_of(attribution, scene, gaps), attribution, recording, gaps)
     suspects = tuple(one for each in attribution.explained.values() for one in each.suspects)
-    roles = roles_of(run, run.axis.process or "")
+    roles = roles_of(recording, run.axis.process or "")
     harmless = harmless_in(RunCase(run, overall, suspects, roles), gaps)
     verdicts = tuple(with_name(verdict, names) for verdict in overall.verdicts)
+    processes = summarise_processes(recording, run, names)
     report = Report(
         schema=REPORT_SCHEMA,
         run=recording.run.id,
@@ -88,18 +125,38 @@ def analyse_with_changes(recording: Recording) -> Analysis:
         findings=fixed.findings,
         unexplained=unexplained_of(attribution, names),
         blind_spots=blind_spots_of(recording, (*load_catalogue().gaps, *gaps)),
-        forecast=when,
+        forecast=_forecast(recording, run, overall),
         peak=peak_of(run),
-        notes=notes_on(run, overall, names),
-        processes=summarise_processes(recording, run, names),
+        notes=(*notes_on(run, overall, names), *notes_on_children(run, processes)),
+        processes=processes,
         ending=ending_of(recording, run),
         machine=machine,
         cost=cost_of(recording),
         started_wall_ns=recording.run.started_wall_ns,
         leakscope=recording.run.leakscope,
         harmless=harmless,
+        job=job_of(run, overall, fixed.findings, processes, make_band(run) if make_band else None),
     )
-    return Analysis(report, fixed.changes)
+    return _Examination(Analysis(report, fixed.changes), run, attribution, names)
+
+
+def _forecast(recording: Recording, run: RunSeries, overall: Overall) -> Forecast | None:
+    """The limit that is reached first, on the machine where that is."""
+    ahead = []
+    for host in recording.run.hosts or {recording.run.machine.host: recording.run.machine}:
+        now = memory_now(recording, host)
+        on_host = [a for a in overall.accounts if run.lineage.host_of(a.process) == host]
+        if now is not None:
+            one = forecast(
+                overall._replace(accounts=tuple(on_host)),
+                limit_bytes=now.limit_bytes,
+                limit_from=now.limit_from,
+                now_bytes=now.used_bytes,
+                last_step=run.axis.last_step,
+                step_seconds=run.axis.step_seconds,
+            )
+            ahead += [one] if one is not None else []
+    return min(ahead, key=lambda one: one.steps_left.value, default=None)
 
 
 def _fixed(

@@ -12,14 +12,13 @@ import leakscope
 from leakscope import errors
 from leakscope.agent import Agent, running_agent, start_agent, step, stop_agent
 from leakscope.inject import RUN_DIR
-from leakscope.model import FORMAT_VERSION, Report, Run
-from leakscope.observe.machine import describe_machine
-from leakscope.record.format import storable, write_run
+from leakscope.model import FORMAT_VERSION, Comparison, Report, Run
+from leakscope.record.format import RANK_VARIABLES, host_name, number_in, storable, write_run
 
 if TYPE_CHECKING:
     from leakscope.record.reader import Recording
 
-__all__ = ["Watch", "analyse", "load", "step", "watch"]
+__all__ = ["Watch", "analyse", "compare", "load", "step", "watch"]
 
 
 class Watch:
@@ -98,12 +97,26 @@ def analyse(path: str | os.PathLike[str]) -> Report:
     return read(load(path))
 
 
+def compare(a: str | os.PathLike[str], b: str | os.PathLike[str]) -> Comparison:
+    """Say in what two recordings differ, and which difference of their machines may be why."""
+    from leakscope.comparison import compare_reports
+
+    return compare_reports(analyse(a), analyse(b))
+
+
 def new_directory(wanted: str | None, words: list[str] | tuple[str, ...]) -> str:
     """An empty folder for a recording, named after the program and the time."""
     if wanted is None:
+        from leakscope.record.secrets import HIDDEN, hide_in_command
+
+        words = hide_in_command(words, os.environ)
         script = next((word for word in words if not word.startswith("-")), "run")
+        script = "run" if HIDDEN in script else script
         stem = os.path.splitext(os.path.basename(script.rstrip("/")))[0] or "run"
         name = f"{stem}-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}"
+        if (rank := number_in(os.environ, RANK_VARIABLES)) is not None:
+            # Tasks of one job start in the same second, perhaps with the same number.
+            name += f"-{host_name()}-rank{rank}"
         wanted = os.path.join(".leakscope", name)
     try:
         if os.path.isdir(wanted) and os.listdir(wanted):
@@ -116,13 +129,17 @@ def new_directory(wanted: str | None, words: list[str] | tuple[str, ...]) -> str
 
 def write_header(directory: str, command: tuple[str, ...], settings: dict[str, str]) -> None:
     """The first file of a recording: what is run, where, with which settings."""
+    # Not in a program that only steps: its start is not ours to lengthen.
+    from leakscope.observe.machine import describe_machine
+    from leakscope.record.secrets import hide_in_command
+
     header = Run(
         id=storable(os.path.basename(os.path.abspath(directory))),
         format=FORMAT_VERSION,
         leakscope=leakscope.__version__,
         started_wall_ns=time.time_ns(),
         started_mono_ns=time.monotonic_ns(),
-        command=tuple(map(storable, command)),
+        command=tuple(map(storable, hide_in_command(command, os.environ))),
         directory=storable(os.getcwd()),
         machine=describe_machine(),
         settings=settings,

@@ -11,17 +11,27 @@ from leakscope import text
 SLUGS = (
     "bad-option",
     "cannot-copy",
+    "cannot-reach",
     "cannot-write",
     "command-not-found",
     "corrupt-recording",
     "did-not-grow",
+    "hidden-words",
+    "lines-not-watched",
+    "missing-extra",
+    "no-lines",
     "no-program",
+    "no-recording",
     "no-safe-fix",
     "no-such-path",
+    "no-such-process",
     "no-such-rule",
     "not-a-recording",
+    "not-watched",
     "nothing-watched",
+    "other-bisect",
     "recording-too-new",
+    "run-failed",
     "source-changed",
     "unknown-format",
 )
@@ -79,6 +89,26 @@ def not_a_recording(path: str) -> LeakscopeError:
     )
 
 
+def no_recording(folder: str) -> LeakscopeError:
+    return LeakscopeError(
+        "there is no recording here",
+        why=f"{_quoted(folder)} holds none",
+        do="name the folder of a recording or the number of a process, or make a recording:\n"
+        "leakscope run train.py",
+        slug="no-recording",
+    )
+
+
+def not_watched(pid: int, detail: str) -> LeakscopeError:
+    return LeakscopeError(
+        f"process {pid} is not watched",
+        why=text.clean(detail),
+        do="watch it from outside, or start the program under leakscope:\n"
+        f"leakscope attach {pid}\nleakscope run train.py",
+        slug="not-watched",
+    )
+
+
 def corrupt_recording(path: str, detail: str) -> LeakscopeError:
     return LeakscopeError(
         f"the recording {_quoted(path)} cannot be read",
@@ -115,6 +145,24 @@ def cannot_write(path: str, detail: str) -> LeakscopeError:
     )
 
 
+def cannot_reach(path: str, detail: str) -> LeakscopeError:
+    return LeakscopeError(
+        f"{_quoted(path)} cannot be reached",
+        why=text.clean(detail),
+        do="check the address; places such as s3:// need the package of fsspec for them (s3fs)",
+        slug="cannot-reach",
+    )
+
+
+def missing_extra(package: str, extra: str, purpose: str) -> LeakscopeError:
+    return LeakscopeError(
+        f"{package} is not installed",
+        why=f"{purpose} needs it, and leakscope does without it otherwise",
+        do=f"pip install 'leakscope[{extra}]'",
+        slug="missing-extra",
+    )
+
+
 def unknown_format(name: str, known: tuple[str, ...]) -> LeakscopeError:
     return LeakscopeError(
         f"there is no report format {_quoted(name)}",
@@ -130,6 +178,15 @@ def no_such_path(path: str) -> LeakscopeError:
         why="`leakscope lint` reads files and folders that exist",
         do="check the spelling; paths are taken from the folder you are in",
         slug="no-such-path",
+    )
+
+
+def no_such_process(word: str) -> LeakscopeError:
+    return LeakscopeError(
+        f"there is no process {_quoted(word)} to watch",
+        why="no process of this number runs here, or it is not ours to read",
+        do="look for its number with `pgrep -af python`",
+        slug="no-such-process",
     )
 
 
@@ -169,6 +226,35 @@ def did_not_grow(run: str, verdict: str) -> LeakscopeError:
     )
 
 
+def hidden_words(run: str) -> LeakscopeError:
+    return LeakscopeError(
+        f"the command of {_quoted(run)} cannot be run again as it is recorded",
+        why="it had words that look like secrets, and those are not recorded",
+        do="give the whole command:\n"
+        f"leakscope verify --before {_typed(run)} -- train.py --token …",
+        slug="hidden-words",
+    )
+
+
+def other_bisect(folder: str) -> LeakscopeError:
+    return LeakscopeError(
+        f"{_quoted(folder)} holds the bisect of another command",
+        why="the program, its arguments, an option or the working directory is not the same",
+        do="choose another folder with --out DIR, or begin anew with --fresh",
+        slug="other-bisect",
+    )
+
+
+def run_failed(said: str) -> LeakscopeError:
+    last = said.strip().rpartition("\n")[2]
+    return LeakscopeError(
+        "the program left no report",
+        why=f"the last it said is: {last}" if last else "it said nothing",
+        do="make it run under leakscope by itself first:\nleakscope run train.py",
+        slug="run-failed",
+    )
+
+
 def cannot_copy(path: str, detail: str) -> LeakscopeError:
     return LeakscopeError(
         f"the program in {_quoted(path)} cannot be run from a copy",
@@ -176,6 +262,24 @@ def cannot_copy(path: str, detail: str) -> LeakscopeError:
         do="apply the changes and run the program itself:\n"
         "leakscope fix RUN --write\nleakscope verify --before RUN",
         slug="cannot-copy",
+    )
+
+
+def no_lines(name: str) -> LeakscopeError:
+    return LeakscopeError(
+        f"{_quoted(name)} has no lines that could be watched",
+        why="it is not a function written in Python",
+        do="name the function that calls it",
+        slug="no-lines",
+    )
+
+
+def lines_not_watched(name: str) -> LeakscopeError:
+    return LeakscopeError(
+        f"the lines of {_quoted(name)} are not watched",
+        why="only functions with @leakscope.lines have a table here",
+        do="decorate it, or watch it for a while:\nwith leakscope.lines.of(function) as seen:",
+        slug="lines-not-watched",
     )
 
 

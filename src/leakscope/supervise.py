@@ -12,10 +12,12 @@ import subprocess
 import time
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
-from leakscope.model import Gap, Moment, ProcessEnd, ProcessStart, Pulses, Sample
+from leakscope.model import Gap, Moment, ProcessEnd, ProcessStart, Pulses, Sample, Source
+from leakscope.observe.crowds import Crowds, script_of
 from leakscope.observe.limits import Cgroup, find_cgroup, read_meminfo
+from leakscope.observe.loaded import Loading, Mapped, record_of
 from leakscope.observe.processes import (
     Found,
     Watched,
@@ -23,7 +25,15 @@ from leakscope.observe.processes import (
     environment_of,
     find_tree,
 )
-from leakscope.record.format import SUPERVISOR_FILE, delta_code, name_process, storable
+from leakscope.record.format import (
+    JOB_VARIABLES,
+    MACHINE,
+    SUPERVISOR_FILE,
+    delta_code,
+    name_process,
+    storable,
+)
+from leakscope.record.secrets import hide_in_command
 from leakscope.record.writer import Writer
 
 _HEARD = {
@@ -61,15 +71,30 @@ around, shared against private pages is the question, and a worker may live for 
 so it is asked more often; a 25th of the age soon makes that rare."""
 _FLUSH_S = 0.5
 
-_RANKS = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "SLURM_PROCID")
-_MACHINE = "machine"
-
 
 class Exited(NamedTuple):
     """How the program ended, as `wait4` told it."""
 
     code: int | None
     signal: int | None
+
+
+class Streams(NamedTuple):
+    """Descriptors for the program to use; None where it keeps the caller's own."""
+
+    stdin: int | None = None
+    stdout: int | None = None
+    stderr: int | None = None
+
+
+class Beside(Protocol):
+    """Something that has the terminal while the program runs, such as the live view."""
+
+    @property
+    def streams(self) -> Streams: ...
+
+    def attend(self) -> None:
+        """Called again and again while the program runs. Must not raise or wait."""
 
 
 class _Member:
@@ -84,24 +109,35 @@ class _Member:
         self.next_slow_if_changed_s = 0.0
         self.slow_rss_bytes = 0
         self.first_seen_s = time.monotonic()
+        self.loading = Loading()
 
 
 class Supervisor:
     """Runs one command to its end and records what can be seen of it from outside."""
 
-    def __init__(self, directory: str, command: Sequence[str], environment: dict[str, str]) -> None:
+    def __init__(
+        self,
+        directory: str,
+        command: Sequence[str],
+        environment: dict[str, str],
+        beside: Beside | None = None,
+    ) -> None:
         self._command = command
+        self._beside = beside
         self._environment = environment
         self._writer = Writer(os.path.join(directory, SUPERVISOR_FILE))
         self._members: dict[str, _Member] = {}
         self._machine_rows: dict[str, list[int | None]] = {}
         self._cgroup: Cgroup | None = None
         self._next_tree_s = self._next_flush_s = self._next_machine_s = 0.0
-        self._program: subprocess.Popen[bytes] | None = None
+        self._root_pid = 0
         self._program_process = ""
         self.end: ProcessEnd | None = None
         """How the program ended: known here even if a full disk kept it out of the recording."""
         self._gaps: set[Gap] = set()
+        self._mapped: dict[str, Mapped] = {}
+        self._zombies_count = 0
+        self._crowds = Crowds()
 
     @property
     def lost_records(self) -> int:
@@ -117,21 +153,25 @@ class Supervisor:
         # Where the caller ignores SIGCHLD the kernel would throw away the exit status.
         on_child = signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         try:
-            self._program = subprocess.Popen(
+            streams = self._beside.streams if self._beside is not None else Streams()
+            program = subprocess.Popen(
                 self._command,
+                stdin=streams.stdin,
+                stdout=streams.stdout,
+                stderr=streams.stderr,
                 env=self._environment,
                 close_fds=False,  # what the caller hands down is the program's; ours close on exec
                 # Blocked signals are inherited; the program must start with the caller's mask.
                 # This process has no other thread, so Python code before the exec is safe.
                 preexec_fn=lambda: _give_back(before, on_child),  # noqa: PLW1509
             )
-            self._cgroup = find_cgroup(self._program.pid)
+            self._cgroup = find_cgroup(program.pid)
             # It may be over before the first look at the tree; it was there all the same.
-            pid = self._program.pid
+            pid = self._root_pid = program.pid
             self._program_process = name_process(pid)
             main = Found(self._program_process, pid, os.getpid())
             self._introduce(main, tuple(map(storable, self._command)))
-            return self._watch(self._program)
+            return self._watch(program)
         finally:
             # Whatever still waits was meant for the program, and must not end the report.
             while signal.sigtimedwait(_HEARD, 0) is not None:
@@ -145,6 +185,8 @@ class Supervisor:
             now_s = time.monotonic()
             age_s = now_s - started_s
             self._look_safely(now_s)
+            if self._beside is not None:
+                self._beside.attend()
             fast_s = _FAST_PAUSE * _COST_OF_ONE_S * len(self._members)
             pause_s = min(max(_FASTEST_S, age_s * _SHARE_OF_AGE, fast_s), _SLOWEST_S)
             self._listen(program.pid, pause_s)
@@ -160,9 +202,8 @@ class Supervisor:
             if heard is None:
                 return
             if heard.si_signo == signal.SIGCHLD:
-                if heard.si_pid == pid:
-                    return
-            elif heard.si_code != _FROM_KERNEL:
+                return  # the program has ended, or what runs beside it
+            if heard.si_code != _FROM_KERNEL:
                 with suppress(OSError):  # a program of another user: the sender fails there too
                     os.kill(pid, heard.si_signo)
 
@@ -179,7 +220,6 @@ class Supervisor:
                 self._writer.append(gap)
 
     def _look(self, now_s: float) -> None:
-        assert self._program is not None
         if now_s >= self._next_tree_s:
             began_s = time.thread_time()
             self._find_members()
@@ -189,12 +229,13 @@ class Supervisor:
             rss = member.watched.rss_bytes()
             if rss is None:
                 # The program itself is lost in `_finish`, with its exit status.
-                if member.watched.found.pid != self._program.pid:
+                if member.watched.found.pid != self._root_pid:
                     self._lose_member(process)
             else:
                 member.mono_ns.append(time.monotonic_ns())
                 member.rss_bytes.append(rss)
                 self._read_slowly(process, member, rss)
+                self._read_loaded(process, member, now_s)
         if now_s >= self._next_machine_s:
             self._read_machine()
             self._next_machine_s = now_s + 10 * _FASTEST_S
@@ -203,8 +244,12 @@ class Supervisor:
             self._next_flush_s = now_s + _FLUSH_S
 
     def _find_members(self) -> None:
-        assert self._program is not None
-        for found in find_tree(self._program.pid):
+        zombies: list[int] = []
+        tree = find_tree(self._root_pid, zombies)
+        self._zombies_count = len(zombies)
+        for parent in self._crowds.meet(tree):
+            self._tell_script(parent)
+        for found in tree:
             member = self._members.get(found.process)
             if member is None:
                 try:
@@ -218,9 +263,14 @@ class Supervisor:
                     member.command = command
                     self._introduce(found, command)
 
+    def _tell_script(self, parent: Found) -> None:
+        """The text of a script whose processes pile up: it has the line that starts them."""
+        script = script_of(parent.pid)
+        if script is not None:
+            self._writer.append(Source(parent.process, *script))
+
     def _introduce(self, found: Found, command: tuple[str, ...]) -> None:
-        assert self._program is not None
-        kind = "main" if found.pid == self._program.pid else kind_of(command)
+        kind = "main" if found.pid == self._root_pid else kind_of(command)
         self._writer.append(
             ProcessStart(
                 process=found.process,
@@ -228,8 +278,8 @@ class Supervisor:
                 parent_pid=found.parent_pid,
                 at=_now(),
                 kind=kind,
-                command=command,
-                environment=environment_of(found.pid, _RANKS),
+                command=hide_in_command(command, self._environment),
+                environment=environment_of(found.pid, JOB_VARIABLES),
             )
         )
         if (flag := unfollowed_flag(command)) is not None:
@@ -256,11 +306,19 @@ class Supervisor:
         soonest_s = began_s + max(cost_s * min(pause, _SLOW_PAUSE_GROWING), 0.03)
         member.next_slow_if_changed_s = min(soonest_s, member.next_slow_s)
 
+    def _read_loaded(self, process: str, member: _Member, now_s: float) -> None:
+        loading = member.loading
+        if loading.read_if_due(member.watched.found.pid, now_s - member.first_seen_s):
+            assert loading.mapped is not None
+            self._mapped[process] = loading.mapped
+            self._writer.append(record_of(loading.mapped, process, _now()))
+
     def _read_machine(self) -> None:
         values = self._cgroup.read() if self._cgroup is not None else {}
         with suppress(OSError):
             values |= read_meminfo()
         values["mono_ns"] = time.monotonic_ns()
+        values["zombies_count"] = self._zombies_count
         length = max((len(column) for column in self._machine_rows.values()), default=0)
         for name in {*values, *self._machine_rows}:
             column = self._machine_rows.setdefault(name, [None] * length)
@@ -273,7 +331,7 @@ class Supervisor:
             self._write_rows(process, member)
         if self._machine_rows:
             columns = {name: delta_code(column) for name, column in self._machine_rows.items()}
-            self._writer.append(Pulses(_MACHINE, "time", columns))
+            self._writer.append(Pulses(MACHINE, "time", columns))
             self._machine_rows.clear()
 
     def _write_rows(self, process: str, member: _Member) -> None:
@@ -308,7 +366,16 @@ class Supervisor:
         self._members.clear()
         self.end = ProcessEnd(_now(), self._program_process, ended.code, ended.signal, values)
         self._writer.append(self.end)
+        self._write_packages()
         return ended
+
+    def _write_packages(self) -> None:
+        """Once for each set of libraries: workers have what their parent has."""
+        written: list[Mapped] = []
+        for process, mapped in self._mapped.items():
+            if mapped not in written:
+                written.append(mapped)
+                self._writer.append(record_of(mapped, process, _now(), has_packages=True))
 
 
 def _give_back(mask: Iterable[int], on_child: Any) -> None:

@@ -153,6 +153,7 @@ def signal_name(number: int) -> str:
 
 
 _METRICS = {
+    "tree.children_bytes": "processes that stay",
     "in_use_bytes": "C heap, in use",
     "held_bytes": "C heap, held free",
     "rss_bytes": "resident (RSS)",

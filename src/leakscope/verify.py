@@ -7,13 +7,13 @@ is too short or too noisy to tell proves nothing.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from enum import StrEnum
 
 import msgspec
 
 from leakscope import text
+from leakscope.comparison import difference
 from leakscope.model import Finding, Outcome, Rate, Report, Verdict
 
 VERIFICATION_SCHEMA = 1
@@ -93,7 +93,7 @@ def compare(before: Report, after: Report) -> Verification:
     change, because = Change.UNKNOWN, reason
     if lead is not None and same is not None and not reason:
         change, because = _overall(before, after, lead, same)
-    less = _difference(lead.bytes_per_step, same.bytes_per_step) if lead and same else None
+    less = difference(lead.bytes_per_step, same.bytes_per_step) if lead and same else None
     return Verification(
         schema=VERIFICATION_SCHEMA,
         change=change,
@@ -130,7 +130,7 @@ def _same(lead: Verdict, report: Report) -> Verdict | None:
 
 def _overall(before: Report, after: Report, lead: Verdict, same: Verdict) -> tuple[Change, str]:
     was, now = lead.bytes_per_step, same.bytes_per_step
-    less = _difference(was, now)
+    less = difference(was, now)
     rates = f"{text.rate(was.value)} before, {text.rate(now.value)} now"
     between = f"({text.rate_between(now.low, now.high)})"
     if after.verdict is Outcome.UNKNOWN:
@@ -178,14 +178,6 @@ def _not_comparable(
     if same is None:
         return f"{text.metric(lead.series.metric)} was not read this time"
     return ""
-
-
-def _difference(was: Rate, now: Rate) -> Rate:
-    """Of two runs that know nothing of each other."""
-    value = was.value - now.value
-    below = math.hypot(was.value - was.low, now.high - now.value)
-    above = math.hypot(was.high - was.value, now.value - now.low)
-    return Rate(value, value - below, value + above)
 
 
 def _findings(

@@ -91,3 +91,35 @@ def test_a_slow_leak_rises_in_the_end(per_step: int) -> None:
     for step in range(2000):
         trend.add(step * per_step)
     assert trend.rises
+
+
+def test_what_is_kept_once_an_epoch_is_looked_at_after_it_was_kept_twice() -> None:
+    """Breaks when the window opens after one more item: one more proves nothing."""
+    epochs = [step // 50 * 2_000 * KIB for step in range(400)]
+    climbed = climbs(epochs)
+    first = next(step for step, rung in climbed if rung is Rung.FIRST)
+    window = next(step for step, rung in climbed if rung is Rung.WINDOW)
+    assert window // 50 - first // 50 >= 2
+
+
+def test_a_rise_that_ends_after_the_first_look_is_not_waited_for_for_ever() -> None:
+    ends = [min(step, 30) * 30 * KIB + (step > 31) * 3 * KIB * step for step in range(400)]
+    assert Rung.WINDOW in [rung for _, rung in climbs(ends)]
+
+
+def test_a_leak_that_is_well_explained_waits_until_the_next_look_is_earned() -> None:
+    def looks(explained: float) -> int:
+        ladder = Ladder(Budget(0.01, now_ns=0))
+        now_ns, seen = 0, 0
+        for step in range(1_000):
+            now_ns += 10 * MS
+            rung = ladder.due(now_ns, step, step * 30 * KIB, -1, -1)
+            if rung is not None:
+                seen += rung is Rung.SECOND
+                ladder.climbed(
+                    rung, now_ns, now_ns + 100 * MS, step, cpu_ns=100 * MS, explained=explained
+                )
+        return seen
+
+    assert looks(1.0) == 1
+    assert looks(0.6) > 1

@@ -5,8 +5,11 @@ from __future__ import annotations
 import pytest
 
 import golden
+import make_rank_report
 import make_report
 from leakscope.render import Style, render
+
+_CASES = make_report.CASES | {"ranks": make_rank_report.ranks}
 
 _RECORDING = ".leakscope/20261115-082113-4711"
 
@@ -20,8 +23,23 @@ _DOCUMENTS = {
 
 
 @pytest.mark.parametrize("ending", _DOCUMENTS)
-@pytest.mark.parametrize("case", make_report.CASES)
+@pytest.mark.parametrize("case", _CASES)
 def test_report_reads_as_agreed(case: str, ending: str, pytestconfig: pytest.Config) -> None:
     to, style = _DOCUMENTS[ending]
-    document = render(make_report.CASES[case](), to, style)
+    document = render(_CASES[case](), to, style)
+    golden.check(pytestconfig, f"render/{case}.{ending}", document)
+
+
+_FOR_MACHINES = {
+    "sarif": "sarif",
+    "github.txt": "github",
+    "gitlab.json": "gitlab",
+    "junit.xml": "junit",
+}
+
+
+@pytest.mark.parametrize("ending", _FOR_MACHINES)
+@pytest.mark.parametrize("case", ["leaking", "growing", "unknown"])
+def test_what_code_hosts_are_told(case: str, ending: str, pytestconfig: pytest.Config) -> None:
+    document = render(make_report.CASES[case](), _FOR_MACHINES[ending])
     golden.check(pytestconfig, f"render/{case}.{ending}", document)

@@ -6,8 +6,9 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
+from leakscope.attribute.crowd import explain_crowd
 from leakscope.attribute.suspect import Suspect
-from leakscope.attribute.suspects import Explained, explain_growth
+from leakscope.attribute.suspects import Explained, explain_growth, sources_for
 from leakscope.judge.account import Account
 from leakscope.judge.overall import Overall
 from leakscope.judge.series import RSS
@@ -38,8 +39,14 @@ def attribute(
     """`is_by_holders`: it was holders that decided how fast it grows, and not counters."""
     accounts = tuple(overall.growing())
     explained = {}
+    crowds = {crowd.process: crowd for crowd in overall.crowds}
     for account in accounts:
         shape = account.verdict.shape
+        if account.process in crowds:
+            crowd = crowds[account.process]
+            sources = sources_for(recording, crowd.parent)
+            explained[account.process] = explain_crowd(recording, crowd, sources)
+            continue
         if shape in _NOT_KEPT:
             explained[account.process] = Explained(account.process, ())
             continue

@@ -83,11 +83,10 @@ def explain_growth(
     if per_step is not None:
         measured = per_step
     found = []
-    is_clock = looked_at(recording, process) == CLOCK
+    is_by_marks = _is_by_marks(recording, process, latest)
     for holding in latest:
         count = _count_per_step(holding)
-        if is_clock and len(holding.counts) >= _COUNTS_OF_A_LOOK:
-            # Our own looks slow the program down: compare over the same stretch of time.
+        if is_by_marks and len(holding.counts) >= _COUNTS_OF_A_LOOK:
             count = _first_rate(holding)
         rate = count * holding.bytes_each
         if measured <= 0 or count <= 0 or (rate <= 0 and not holding.opaque):
@@ -221,10 +220,9 @@ def _latest(holdings: Sequence[Holding], process: str) -> list[Holding]:
 def _measured_per_step(recording: Recording, process: str, latest: Sequence[Holding]) -> float:
     """Growth per step of what is alive, by the rows of the source that was looked at, over the
     steps between the looks and as many after them."""
-    source = looked_at(recording, process)
-    if source == CLOCK and (by_marks := _measured_by_marks(recording, process)) > 0:
-        return by_marks
-    columns = recording.columns(process, source)
+    if _is_by_marks(recording, process, latest):
+        return _measured_by_marks(recording, process)
+    columns = recording.columns(process, looked_at(recording, process))
     steps = [step for holding in latest for step, _ in holding.counts]
     first, last = (min(steps), 2 * max(steps)) if steps else (0, sys.maxsize)
     live = _slope(columns, "in_use_bytes", first, last)
@@ -235,6 +233,15 @@ def _measured_per_step(recording: Recording, process: str, latest: Sequence[Hold
         return max(live, 0.0)
     blocks = _slope(columns, "blocks_count", first, last) or 0.0
     return max(live, 0.0) + BLOCK_BYTES * max(blocks, 0.0)
+
+
+def _is_by_marks(recording: Recording, process: str, latest: Sequence[Holding]) -> bool:
+    """By the clock our own look slows the program down: holder and counters are compared over the
+    same stretch of time, from the first look to the opening of the window. Two readings, though,
+    are at the mercy of what is in flight just then: with more looks the rows are better."""
+    if looked_at(recording, process) != CLOCK or _measured_by_marks(recording, process) <= 0:
+        return False
+    return all(len(holding.counts) < 2 * _COUNTS_OF_A_LOOK for holding in latest)
 
 
 def _measured_by_marks(recording: Recording, process: str) -> float:

@@ -9,19 +9,47 @@ import sys
 from collections.abc import Sequence
 
 from leakscope import __version__
-from leakscope.cli import doctor, explain, fix, lint, report, run, verify
+from leakscope.cli import (
+    attach,
+    bisect,
+    compare,
+    doctor,
+    env,
+    explain,
+    export,
+    fix,
+    lint,
+    merge,
+    pack,
+    report,
+    run,
+    top,
+    verify,
+)
 from leakscope.errors import LeakscopeError
 
 _COMMANDS = {
     "run": run,
+    "attach": attach,
+    "top": top,
     "report": report,
+    "merge": merge,
+    "pack": pack,
     "fix": fix,
     "verify": verify,
+    "export": export,
+    "compare": compare,
+    "bisect": bisect,
     "lint": lint,
     "explain": explain,
+    "env": env,
     "doctor": doctor,
 }
-_TAKE_A_PROGRAM = {"run": run.TAKE_A_VALUE, "verify": verify.TAKE_A_VALUE}
+_TAKE_A_PROGRAM = {
+    "run": run.TAKE_A_VALUE,
+    "verify": verify.TAKE_A_VALUE,
+    "bisect": bisect.TAKE_A_VALUE,
+}
 
 
 def main(words: Sequence[str] | None = None) -> int:

@@ -8,13 +8,10 @@ leakscope fix RUN --write            change the files; refuses what has changed 
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 
-import msgspec
-
 from leakscope import errors, text
-from leakscope.record.format import RUN_FILE, decode_run
+from leakscope.cli.recordings import find_recording
 
 
 def prepare(parser: argparse.ArgumentParser) -> None:
@@ -47,22 +44,3 @@ def run(options: argparse.Namespace) -> int:
         for path in files:
             print(f"leakscope: changed {text.clean(path)}", file=sys.stderr)
     return 0
-
-
-def find_recording(path: str) -> str:
-    """The folder itself, or the newest recording here whose command names the script."""
-    if os.path.isfile(os.path.join(path, RUN_FILE)) or not path.endswith(".py"):
-        return path
-    name = os.path.basename(path)
-    found: list[tuple[int, str]] = []
-    folder = ".leakscope"
-    for one in sorted(os.listdir(folder)) if os.path.isdir(folder) else ():
-        header = os.path.join(folder, one, RUN_FILE)
-        try:
-            with open(header, "rb") as file:
-                made = decode_run(file.read())
-        except (OSError, msgspec.MsgspecError):
-            continue
-        if any(os.path.basename(word) == name for word in made.command):
-            found.append((made.started_wall_ns, os.path.join(folder, one)))
-    return max(found)[1] if found else path

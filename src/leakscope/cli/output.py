@@ -6,12 +6,19 @@ import os
 from typing import TextIO
 
 from leakscope import errors, text
-from leakscope.model import Report
+from leakscope.model import Exhibit, Picture, Report
 from leakscope.render import render
 from leakscope.render.style import Style
 from leakscope.render.to_terminal import one_line
 
-FORMATS = {".json": "json", ".md": "markdown", ".txt": "terminal"}
+FORMATS = {
+    ".html": "html",
+    ".json": "json",
+    ".md": "markdown",
+    ".sarif": "sarif",
+    ".txt": "terminal",
+    ".xml": "junit",
+}
 
 
 def format_of(path: str) -> str:
@@ -21,10 +28,20 @@ def format_of(path: str) -> str:
     return FORMATS[ending]
 
 
-def write_report(report: Report, path: str, format_name: str | None = None) -> None:
-    content = render(report, format_name or format_of(path))
+def write_report(
+    report: Report,
+    path: str,
+    format_name: str | None = None,
+    *,
+    picture: Picture | None = None,
+    against: Exhibit | None = None,
+    recording: str | None = None,
+) -> None:
+    """`recording`: what to type for the folder it was made from."""
+    style = Style(recording=recording)
+    content = render(report, format_name or format_of(path), style, picture, against)
     try:
-        with open(path, "w", encoding="utf-8") as file:
+        with open(path, "w", encoding="utf-8", errors="backslashreplace") as file:
             file.write(content)
     except OSError as error:
         raise errors.cannot_write(path, error.strerror or str(error)) from None

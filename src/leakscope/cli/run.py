@@ -17,15 +17,19 @@ import sys
 import time
 import traceback
 from collections.abc import Collection, Sequence
+from contextlib import nullcontext
 
 from leakscope import errors, text
 from leakscope.api import new_directory, write_header
+from leakscope.cli.code_host import tell_host
+from leakscope.cli.live import live_view
 from leakscope.cli.output import FORMATS, format_of, show, write_report
 from leakscope.inject import environment_for
-from leakscope.model import Outcome, Report
+from leakscope.model import Outcome, Picture, Report
+from leakscope.render import draws
 from leakscope.supervise import Exited, Supervisor
 
-_STEPS_FROM = ("auto", "optimizer", "batch", "call", "forward", "dataloader", "time")
+STEPS_FROM = ("auto", "optimizer", "batch", "call", "forward", "dataloader", "time")
 
 
 def prepare(parser: argparse.ArgumentParser) -> None:
@@ -38,10 +42,13 @@ def prepare(parser: argparse.ArgumentParser) -> None:
         default=[],
         help=f"also write the report here; format by ending ({', '.join(sorted(FORMATS))})",
     )
+    parser.add_argument(
+        "--live", action="store_true", help="show the live view while the program runs"
+    )
     parser.add_argument("--quiet", action="store_true", help="one line instead of the report")
     parser.add_argument(
         "--steps-from",
-        choices=_STEPS_FROM,
+        choices=STEPS_FROM,
         default="auto",
         help="what counts as a step (default: the strongest source that speaks)",
     )
@@ -83,15 +90,17 @@ def run(options: argparse.Namespace) -> int:
     directory = new_directory(options.out, command[1:] or command)
     settings = {"steps_from": options.steps_from, "budget": f"{budget:g}"}
     write_header(directory, command, settings)
-    supervisor = Supervisor(
-        directory,
-        command,
-        environment_for(directory, steps_from=options.steps_from, budget=budget),
-    )
-    try:
-        exited = supervisor.run()
-    except OSError as error:
-        raise errors.command_not_found(command[0]) from error
+    with live_view(directory) if options.live else nullcontext() as beside:
+        supervisor = Supervisor(
+            directory,
+            command,
+            environment_for(directory, steps_from=options.steps_from, budget=budget),
+            beside,
+        )
+        try:
+            exited = supervisor.run()
+        except OSError as error:
+            raise errors.command_not_found(command[0]) from error
     report = _tell(directory, supervisor, options)
     return _exit_code(exited, report, options.fail_on)
 
@@ -136,8 +145,10 @@ def _tell(directory: str, supervisor: Supervisor, options: argparse.Namespace) -
     Whatever goes wrong here is said and goes no further: the program's exit status is passed on.
     """
     report: Report | None = None
+    picture: Picture | None = None
     try:
-        report = _report(directory, supervisor)
+        has_picture = any(draws(format_of(path)) for path in options.report)
+        report, picture = _report(directory, supervisor, has_picture=has_picture)
         # First: a file that cannot be written must not cost the report.
         show(report, directory, sys.stderr, quiet=options.quiet)
     except errors.LeakscopeError as error:
@@ -147,14 +158,18 @@ def _tell(directory: str, supervisor: Supervisor, options: argparse.Namespace) -
     if report is not None:
         for path in options.report:
             try:
-                write_report(report, path)
+                write_report(report, path, picture=picture, recording=directory)
             except errors.LeakscopeError as error:
                 print(error, file=sys.stderr)
+        tell_host(report, os.getcwd(), os.environ, sys.stderr, is_told=options.quiet)
     return report
 
 
-def _report(directory: str, supervisor: Supervisor) -> Report:
-    from leakscope.analysis import analyse  # numpy and scipy only now, when the program is over
+def _report(
+    directory: str, supervisor: Supervisor, *, has_picture: bool
+) -> tuple[Report, Picture | None]:
+    # numpy and scipy only now, when the program is over
+    from leakscope.analysis import analyse, analyse_with_picture
     from leakscope.record.reader import load
 
     if supervisor.lost_records:
@@ -167,7 +182,10 @@ def _report(directory: str, supervisor: Supervisor) -> Report:
     recording = load(directory)
     if supervisor.end is not None:
         recording.add(supervisor.end)
-    return analyse(recording)
+    if not has_picture:
+        return analyse(recording), None
+    exhibit = analyse_with_picture(recording)
+    return exhibit.report, exhibit.picture
 
 
 def _exit_code(exited: Exited, report: Report | None, fail_on: str | None) -> int:

@@ -22,6 +22,7 @@ from leakscope import errors, text
 from leakscope.api import new_directory, write_header
 from leakscope.cli.run import command_for
 from leakscope.inject import environment_for
+from leakscope.record.secrets import HIDDEN
 from leakscope.supervise import Supervisor
 from leakscope.verify import GROWS, Change, Verification, compare
 
@@ -55,6 +56,8 @@ def run(options: argparse.Namespace) -> int:
         raise errors.no_safe_fix(options.before)
     made = recording.run
     command = command_for(options) if options.program else made.command
+    if not options.program and any(HIDDEN in word for word in command):
+        raise errors.hidden_words(options.before)
     cwd = os.getcwd() if options.program else made.directory
     out = os.path.abspath(new_directory(options.out, command[1:] or command))
     if not options.apply_fix:

@@ -189,6 +189,11 @@ def _says(suspect: Suspect) -> str:
             size = text.size(holding.counts[-1][1])
             rate = text.size(suspect.count_per_step)
             return f"{what} becomes {rate} larger with each step, and is {size} now"
+        case "processes":
+            return (
+                f"{rate} more of {holding.item} per step stay alive, {holding.counts[-1][1]:,} by "
+                f"now, with {each} of private memory each"
+            )
         case "native":
             return f"native memory made here is never freed: {rate} × {each} per step"
     keeps = f"{what} keeps {rate} more {holding.item} per step, {each} each"

@@ -18,6 +18,10 @@ class Arming:
         self._is_busy = False
 
     @property
+    def has_armed(self) -> bool:
+        return len(self._waiting) < len(_ADAPTERS)
+
+    @property
     def is_torch_armed(self) -> bool:
         return torch not in self._waiting
 

@@ -9,6 +9,10 @@ RUN_DIR = "LEAKSCOPE_RUN_DIR"
 PACKAGE_PATH = "LEAKSCOPE_PACKAGE_PATH"
 STEPS_FROM = "LEAKSCOPE_STEPS_FROM"
 BUDGET = "LEAKSCOPE_BUDGET"
+COLLECT = "LEAKSCOPE_COLLECT"
+"""Set by `leakscope bisect` only: the agent collects all garbage before its rows."""
+START_METHOD = "LEAKSCOPE_START_METHOD"
+"""Set by `leakscope bisect` only, for its own sitecustomize."""
 
 BOOTSTRAP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "bootstrap")
 

@@ -16,7 +16,7 @@ from leakscope.judge.series import BLOCKS, FILES, HELD, IN_USE, RSS, USS
 from leakscope.judge.verdict import judge
 from leakscope.model import Outcome, Rate, Series, Shape, Verdict
 
-_BLOCK_BYTES = Rate(71.0, 32.0, 512.0)
+BLOCK_BYTES = Rate(71.0, 32.0, 512.0)
 """Bytes of a Python block: between pymalloc's smallest useful and its largest class; 71 is what
 mixed lists, dicts and strings came to (7.2 KB for 102 blocks a step, measured by RSS)."""
 
@@ -115,9 +115,9 @@ def _smallest_for(
     span = max(series.steps[-1] - series.steps[0], 1.0)
     if not series.is_exact or is_by_pages:
         smallest = max(smallest_that_matters, _SMALLEST_TOTAL_BY_PAGES / span)
-        return smallest / _BLOCK_BYTES.value if series.key.metric == BLOCKS else smallest
+        return smallest / BLOCK_BYTES.value if series.key.metric == BLOCKS else smallest
     smallest = max(smallest_that_matters, min(_ALWAYS_MATTERS, _SMALLEST_TOTAL / span))
-    return smallest / _BLOCK_BYTES.value if series.key.metric == BLOCKS else smallest
+    return smallest / BLOCK_BYTES.value if series.key.metric == BLOCKS else smallest
 
 
 def _answer_from_exact(judged: dict[str, Verdict], *, is_child: bool, is_all: bool) -> Verdict:
@@ -228,7 +228,7 @@ def _held_by_allocator(judged: dict[str, Verdict]) -> Verdict | None:
 def _in_bytes(blocks: Verdict, live: Verdict | None, resident: Verdict | None) -> Verdict:
     """Blocks as bytes: by what RSS grew for them where it shows, by their usual size otherwise."""
     count = blocks.bytes_per_step
-    size = _BLOCK_BYTES
+    size = BLOCK_BYTES
     if _grows(blocks) and resident is not None and _grows(resident) and count.value > 0:
         native = live.bytes_per_step.value if live is not None and _grows(live) else 0.0
         each = (resident.bytes_per_step.value - native) / count.value

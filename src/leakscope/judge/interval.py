@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy import stats
 
-from leakscope.judge.drift import Drift
+from leakscope.judge.drift import Drift, far_out_in_t
 from leakscope.judge.excursions import Ground
 from leakscope.judge.levels import Levels
 from leakscope.judge.rivals import CURVED, Contest, slope_of
@@ -99,7 +98,7 @@ def _half_of_points(ground: Ground, levels: Levels, found: Contest) -> float:
 def _quantile(freedom: float, memory: float) -> float:
     """Half-width in standard errors. Noise with memory leaves fewer independent levels."""
     independent = max(2.0, freedom * (1 - memory) / (1 + memory))
-    return TOO_SMALL * float(stats.t.isf((1 - COVERED) / 2, independent))
+    return TOO_SMALL * far_out_in_t((1 - COVERED) / 2, independent)
 
 
 def _rate(value: float, half: float) -> Rate:

@@ -66,8 +66,8 @@ def levels_of(ground: Ground, grain: float) -> Levels:
         parts = max(1, int((end - first) / block + 1e-9))
         for a, b in pairwise(np.linspace(first, end, parts + 1).astype(int).tolist()):
             # Medians of both: where rows are unevenly far apart the mean step has another value.
-            x.append(float(np.median(ground.x[a:b])))
-            y.append(float(np.median(ground.y[a:b])))
+            x.append(_median(ground.x[a:b]))
+            y.append(_median(ground.y[a:b]))
     stretches = []
     for jump, partner in enumerate(ground.partner):
         if partner < 0:
@@ -75,3 +75,9 @@ def levels_of(ground: Ground, grain: float) -> Levels:
         elif partner > jump:
             stretches.append((starts[jump], starts[partner]))
     return Levels(np.asarray(x), np.asarray(y), tuple(stretches), grain)
+
+
+def _median(values: Numbers) -> float:
+    """As numpy's, which takes 25 µs to get going: a job of 256 ranks has 120,000 of these."""
+    ranked = np.sort(values)
+    return float(ranked[(len(ranked) - 1) // 2] + ranked[len(ranked) // 2]) / 2

@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from leakscope import text
+from leakscope.engines import Engine, here
 from leakscope.judge.account import Account, account_for
+from leakscope.judge.crowd import Crowd, crowd_of, find_crowds, parent_in
 from leakscope.judge.series import RunSeries
-from leakscope.model import Outcome, Rate, SeriesKey, Shape, Verdict
+from leakscope.model import Outcome, Rate, Series, SeriesKey, Shape, Verdict
 
 TREE_METRIC = "tree.growth_bytes"
 ALL = "all"
@@ -35,23 +37,50 @@ class Overall(NamedTuple):
     because: str
     verdicts: tuple[Verdict, ...]
     accounts: tuple[Account, ...]
+    crowds: tuple[Crowd, ...] = ()
+    """Accounts of children that pile up are among the others; here is what they consist of."""
 
     def growing(self) -> tuple[Account, ...]:
         return tuple(one for one in self.accounts if one.verdict.outcome in _SEVERITY[2:])
 
 
-def judge_run(run: RunSeries, limit_bytes: int | None, names: dict[str, str]) -> Overall:
+class Charge(NamedTuple):
+    """One process to be judged: all that it takes, so that it can be done anywhere."""
+
+    process: str
+    series: dict[str, Series]
+    smallest_that_matters: float
+    is_child: bool
+
+
+def judge_process(charge: Charge) -> Account | None:
+    return account_for(
+        charge.process, charge.series, charge.smallest_that_matters, is_child=charge.is_child
+    )
+
+
+def judge_run(
+    run: RunSeries, limit_bytes: int | None, names: dict[str, str], engine: Engine = here
+) -> Overall:
     """Judge every process, then say one thing about all of them."""
     smallest = smallest_that_matters(run.axis.step_seconds, limit_bytes)
     if run.axis.tick_s is not None:
         smallest = max(smallest, _SMALLEST_BY_CLOCK / max(run.axis.last_step, 1))
-    accounts = []
-    for process in dict.fromkeys(name for _, name in run.series):
-        if not _has_kind(run, process, "helper"):
-            is_child = not _has_kind(run, process, "main")
-            account = account_for(process, run.of(process), smallest, is_child=is_child)
-            if account is not None:
-                accounts.append(account)
+    by_process: dict[str, dict[str, Series]] = {}
+    for (metric, process), series in run.series.items():
+        by_process.setdefault(process, {})[metric] = series
+    charges = [
+        Charge(process, series, smallest, not _has_kind(run, process, "main"))
+        for process, series in by_process.items()
+        if not _has_kind(run, process, "helper")
+    ]
+    accounts = [one for one in engine(judge_process, charges) if one is not None]
+    crowds = find_crowds(run)
+    overall = _judge_all(run, [*accounts, *(crowd.account for crowd in crowds)], names)
+    return overall._replace(crowds=crowds)
+
+
+def _judge_all(run: RunSeries, accounts: Sequence[Account], names: dict[str, str]) -> Overall:
     if not accounts:
         because = (
             "No step was seen and nothing could be sampled; run longer, or call leakscope.step()."
@@ -106,6 +135,11 @@ def _has_kind(run: RunSeries, process: str, kind: str) -> bool:
     return start is not None and start.kind == kind
 
 
+def _named(process: str, names: dict[str, str]) -> str:
+    parent = parent_in(process)
+    return crowd_of(names[parent]) if parent in names else names.get(process, process)
+
+
 def _sum(growing: Sequence[Account], names: dict[str, str]) -> Verdict:
     """The growth of several processes, as the machine feels it."""
     rates = [account.verdict.bytes_per_step for account in growing]
@@ -116,7 +150,7 @@ def _sum(growing: Sequence[Account], names: dict[str, str]) -> Verdict:
     )
     outcome = max((account.verdict.outcome for account in growing), key=_SEVERITY.index)
     largest = max(growing, key=lambda account: account.verdict.bytes_per_step.value)
-    who = ", ".join(names.get(account.process, account.process) for account in growing[:4])
+    who = ", ".join(_named(account.process, names) for account in growing[:4])
     if len(growing) > 4:
         who += f" and {len(growing) - 4} more"
     if len(growing) == 1:

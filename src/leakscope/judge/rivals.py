@@ -131,7 +131,7 @@ class _Ring:
         self.base, self.line = int(ends[0]), int(ends[0])
         self.curves, self.caps, self.lates, self.steps, self.y = (int(e) for e in ends[1:6])
         white = np.stack([_white(self.columns, memory) for memory in MEMORIES])
-        self.gram = np.einsum("rki,rkj->rij", white, white)
+        self.gram = white.transpose(0, 2, 1) @ white
         self.before = np.einsum("rii->ri", self.gram).copy()
         """Squared lengths of all columns before the known jumps are taken out."""
         for column in range(self.base):

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from leakscope.judge.axis import Axis, Floats, best_source, clock_axis, own_axis
 from leakscope.model import LOOKS, Mark, Sample, Series, SeriesKey
+from leakscope.record.format import is_machine
 from leakscope.record.reader import Recording
 
 _PAGE = float(os.sysconf("SC_PAGE_SIZE"))
@@ -37,6 +38,7 @@ class RunSeries:
 
     def __init__(self, recording: Recording) -> None:
         self.recording = recording
+        self.lineage = recording.lineage()
         self.sources = {
             process: source
             for process in recording.pulsed()
@@ -50,11 +52,13 @@ class RunSeries:
         self._by_clock = recording.run.settings.get("steps_from") == "time"
         self.axis = self._main_axis()
         self.series: BySeries = {}
+        self.rows: dict[tuple[str, str], tuple[Floats, Floats]] = {}
+        """Steps and values of every row, by metric and process, before any is left out."""
         samples: dict[str, list[Sample]] = {}
         for sample in recording.samples:
             samples.setdefault(sample.process, []).append(sample)
         for process in dict.fromkeys((*recording.pulsed(), *samples)):
-            if process != "machine":
+            if not is_machine(process):
                 self._add_rows(process)
                 self._add_samples(process, samples.get(process, ()))
 
@@ -94,8 +98,12 @@ class RunSeries:
         def importance(process: str) -> tuple[bool, bool, float]:
             start = starts.get(process)
             kind = start.kind if start else ""
-            rank = start.environment.get("RANK") if start else None
-            return kind == "main", rank == "0", float(self.axes[process].last_step)
+            place = self.lineage.place_of(process)
+            is_first = place is not None and place.rank == 0
+            # Every task of a job that was merged has a main process of its own.
+            is_alone = place is None or is_first or not self.recording.run.hosts
+            is_main = kind == "main" and is_alone
+            return is_main, is_first, float(self.axes[process].last_step)
 
         stepping = [process for process, axis in self.axes.items() if len(axis.steps) >= 2]
         if stepping and not self._by_clock:
@@ -130,19 +138,16 @@ class RunSeries:
         main = {process for process, start in self.recording.starts.items() if start.kind == "main"}
         return [mark for mark in self.recording.marks if mark.what in what and mark.process in main]
 
-    def _axis_of(self, process: str) -> Axis:
+    def axis_of(self, process: str) -> Axis:
         """A process that steps by itself has its own axis; a worker is on its parent's."""
         if self._by_clock:
             return self.axis
         own = self.axes.get(process)
         if own is not None and len(own.steps) >= 2:
             return own
-        start = self.recording.starts.get(process)
-        for name, axis in self.axes.items():
-            parent = self.recording.starts.get(name)
-            if start and parent and parent.pid == start.parent_pid and len(axis.steps) >= 2:
-                return axis
-        return self.axis
+        parent = self.lineage.parent_of(process)
+        axis = self.axes.get(parent) if parent is not None else None
+        return axis if axis is not None and len(axis.steps) >= 2 else self.axis
 
     def _add_rows(self, process: str) -> None:
         if process in self.sources:
@@ -162,7 +167,7 @@ class RunSeries:
         columns = self.recording.columns(process, source)
         if "mono_ns" not in columns:
             return
-        axis = self._axis_of(process)
+        axis = self.axis_of(process)
         moments = _floats(columns["mono_ns"])
         is_own = axis.process == process
         is_stepping = is_own and "step" in columns
@@ -173,7 +178,7 @@ class RunSeries:
                 self._add(metric, process, steps, _floats(columns[name]), collections)
 
     def _add_samples(self, process: str, samples: Sequence[Sample]) -> None:
-        steps = self._axis_of(process).during(_floats([sample.at.mono_ns for sample in samples]))
+        steps = self.axis_of(process).during(_floats([sample.at.mono_ns for sample in samples]))
         for metric, name in _SAMPLES.items():
             values = _floats([sample.values.get(name) for sample in samples])
             self._add(metric, process, steps, values, np.array([]))
@@ -187,6 +192,7 @@ class RunSeries:
         steps, values = steps[rising], values[rising]
         if not len(steps):
             return
+        self.rows[metric, process] = steps, values
         kept = even_out(steps)
         if self.axis.source == "time":
             kept = before_release(values, kept)
@@ -233,6 +239,8 @@ def even_out(steps: Floats) -> NDArray[np.intp]:
         return np.arange(len(steps))
     late = steps[steps >= (steps[0] + steps[-1]) / 2]
     shortest = float(np.median(np.diff(late))) / 2 if len(late) > 2 else 0.0
+    if float(np.min(np.diff(steps))) >= shortest:
+        return np.arange(len(steps))
     kept = [0]
     for index in range(1, len(steps)):
         if steps[index] - steps[kept[-1]] >= shortest:

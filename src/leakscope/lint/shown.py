@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
 
-from leakscope import text
-from leakscope.lint.hit import LIKELY, Hit
+from leakscope import sarif, text
+from leakscope.lint.hit import LIKELY
 from leakscope.lint.reading import load_checks
 from leakscope.lint.running import Outcome
-
-SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
-_PAGES = "docs/rules.md"
 
 
 def to_text(outcome: Outcome) -> str:
@@ -48,46 +44,20 @@ def to_json(outcome: Outcome) -> str:
 
 def to_sarif(outcome: Outcome, version: str) -> str:
     checks = load_checks()[0]
-    places = {check.code: place for place, check in enumerate(checks)}
     rules = [
-        {
-            "id": check.code,
-            "name": check.name,
-            "shortDescription": {"text": check.summary},
-            "help": {"text": check.suggestion},
-            "helpUri": f"{_PAGES}#{check.code.lower()}-{check.name}",
-        }
-        for check in checks
+        sarif.rule(check.code, check.name, check.summary, check.suggestion) for check in checks
     ]
     unread = [
-        {
-            "level": "warning",
-            "message": {"text": f"{one.file} was not read: {one.why}"},
-            "locations": [{"physicalLocation": {"artifactLocation": {"uri": _uri(one.file)}}}],
-        }
+        sarif.notification(f"{one.file} was not read: {one.why}", one.file)
         for one in outcome.unread
     ]
-    run = {
-        "tool": {"driver": {"name": "leakscope", "version": version, "rules": rules}},
-        "results": [_result(hit, places) for hit in outcome.hits],
-        "invocations": [{"executionSuccessful": True, "toolExecutionNotifications": unread}],
-        "columnKind": "unicodeCodePoints",
-    }
-    document = {"$schema": SARIF_SCHEMA, "version": "2.1.0", "runs": [run]}
-    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
-
-
-def _result(hit: Hit, places: dict[str, int]) -> dict[str, object]:
-    region = {"startLine": hit.line, "startColumn": hit.column}
-    place = {"artifactLocation": {"uri": _uri(hit.file)}, "region": region}
-    return {
-        "ruleId": hit.rule,
-        "ruleIndex": places[hit.rule],
-        "level": "warning" if hit.certainty == LIKELY else "note",
-        "message": {"text": f"{hit.says} ({hit.certainty}); {hit.suggestion}"},
-        "locations": [{"physicalLocation": place}],
-    }
-
-
-def _uri(file: str) -> str:
-    return file.replace(os.sep, "/")
+    results = [
+        sarif.result(
+            hit.rule,
+            "warning" if hit.certainty == LIKELY else "note",
+            f"{hit.says} ({hit.certainty}); {hit.suggestion}",
+            [sarif.place(hit.file, hit.line, hit.column)],
+        )
+        for hit in outcome.hits
+    ]
+    return sarif.document(version, rules, results, unread)

@@ -1,20 +1,45 @@
 """Every noun that crosses a hop. Imports msgspec and nothing of ours.
 
-The records (left of the wall writes them, right of the wall reads them) and the
-report (what the reading half says) are the same kind of thing: frozen structs
-that the garbage collector does not track, so that the observer stays out of
-what it counts. A value that could not be read is absent, and its reason is in
-`gaps`: never 0, never -1.
+The records (left of the wall writes them, right of the wall reads them), the
+report (what the reading half says) and the picture (what it draws) are the same
+kind of thing: frozen structs that the garbage collector does not track, so that
+the observer stays out of what it counts. A value that could not be read is
+absent, and its reason is in `gaps`: never 0, never -1.
 """
 
+from leakscope.model.bisected import (
+    BISECTION_SCHEMA,
+    Bisection,
+    Cause,
+    Effect,
+    FactorResult,
+    LeftOut,
+    Measured,
+    Trial,
+)
+from leakscope.model.compared import (
+    COMPARISON_SCHEMA,
+    ComparedRun,
+    Comparison,
+    Difference,
+    FindingPair,
+    Likelihood,
+    SeriesPair,
+    Side,
+    Symptom,
+)
+from leakscope.model.lines import LineFigures, LineRow
+from leakscope.model.pictured import Branch, Curve, Excerpt, Exhibit, Layer, Panel, Picture, Span
 from leakscope.model.recorded import (
     FORMAT_VERSION,
     LOOKS,
+    REMEDY,
     Census,
     Frame,
     Gap,
     Holding,
     Link,
+    Loaded,
     Machine,
     Mark,
     Moment,
@@ -31,15 +56,18 @@ from leakscope.model.recorded import (
 )
 from leakscope.model.reported import (
     REPORT_SCHEMA,
+    BandPoint,
     Cost,
     Ending,
     Finding,
     Fix,
     Forecast,
     Harmless,
+    Job,
     Outcome,
     Peak,
     ProcessSummary,
+    Rank,
     Rate,
     Report,
     Series,
@@ -51,29 +79,56 @@ from leakscope.model.reported import (
 )
 
 __all__ = [
+    "BISECTION_SCHEMA",
+    "COMPARISON_SCHEMA",
     "FORMAT_VERSION",
     "LOOKS",
+    "REMEDY",
     "REPORT_SCHEMA",
+    "BandPoint",
+    "Bisection",
+    "Branch",
+    "Cause",
     "Census",
+    "ComparedRun",
+    "Comparison",
     "Cost",
+    "Curve",
+    "Difference",
+    "Effect",
     "Ending",
+    "Excerpt",
+    "Exhibit",
+    "FactorResult",
     "Finding",
+    "FindingPair",
     "Fix",
     "Forecast",
     "Frame",
     "Gap",
     "Harmless",
     "Holding",
+    "Job",
+    "Layer",
+    "LeftOut",
+    "Likelihood",
+    "LineFigures",
+    "LineRow",
     "Link",
+    "Loaded",
     "Machine",
     "Mark",
+    "Measured",
     "Moment",
     "Outcome",
+    "Panel",
     "Peak",
+    "Picture",
     "ProcessEnd",
     "ProcessStart",
     "ProcessSummary",
     "Pulses",
+    "Rank",
     "Rate",
     "Record",
     "Report",
@@ -81,12 +136,17 @@ __all__ = [
     "Sample",
     "Series",
     "SeriesKey",
+    "SeriesPair",
     "Shape",
+    "Side",
     "Site",
     "SiteTally",
     "Source",
+    "Span",
+    "Symptom",
     "Tally",
     "TraceLine",
+    "Trial",
     "Verdict",
     "Window",
 ]

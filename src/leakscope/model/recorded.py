@@ -24,6 +24,12 @@ class Machine(Noun, frozen=True):
     limit_from: str | None = None
     packages: dict[str, str] = {}
     accelerators: tuple[str, ...] = ()
+    builds: dict[str, str] = {}
+    """By package: installer, platform and a fingerprint of its files."""
+    libraries: dict[str, str] = {}
+    """Allocator, BLAS, OpenMP and driver libraries that were loaded, by path."""
+    facts: dict[str, str] = {}
+    """What the kernel, the system and Python say: `vm.overcommit_memory`, `huge_pages.enabled`."""
 
 
 class Run(Noun, frozen=True):
@@ -39,6 +45,8 @@ class Run(Noun, frozen=True):
     """Working directory of the program; paths in a report are relative to it."""
     machine: Machine
     settings: dict[str, str] = {}
+    hosts: dict[str, Machine] = {}
+    """The machines of a merged recording, by the name its processes have them by."""
 
 
 class Moment(Written, frozen=True):
@@ -64,6 +72,8 @@ class ProcessStart(Written, frozen=True, tag="process"):
     """Version of the interpreter, if the agent itself wrote this record."""
     environment: dict[str, str] = {}
     """RANK, LOCAL_RANK, WORLD_SIZE … where they are set."""
+    host: str = ""
+    """Where it ran, if that is not the machine of the header: in merged recordings."""
 
 
 class Pulses(Written, frozen=True, tag="pulses"):
@@ -106,6 +116,10 @@ class Mark(Written, frozen=True, tag="mark"):
 
 LOOKS = ("look", "look done")
 """Marks at the end of a look: with the counters from before it, and without."""
+
+
+REMEDY = "remedy"
+"""Mark at the end of a run: what was tried (`text`), and every counter `before` and `after`."""
 
 
 class Tally(Written, frozen=True):
@@ -215,6 +229,18 @@ class Source(Written, frozen=True, tag="source"):
     text: str
 
 
+class Loaded(Written, frozen=True, tag="loaded"):
+    """What a process had loaded, as its memory map showed from outside; the last one counts."""
+
+    at: Moment
+    process: str
+    libraries: dict[str, str] = {}
+    packages: dict[str, str] = {}
+    builds: dict[str, str] = {}
+    settings: dict[str, str] = {}
+    """Environment variables that bear on memory, as the process was started with."""
+
+
 class ProcessEnd(Written, frozen=True, tag="end"):
     at: Moment
     process: str
@@ -225,5 +251,15 @@ class ProcessEnd(Written, frozen=True, tag="end"):
 
 
 Record = (
-    ProcessStart | Pulses | Sample | Mark | Census | Holding | Window | Source | Gap | ProcessEnd
+    ProcessStart
+    | Pulses
+    | Sample
+    | Mark
+    | Census
+    | Holding
+    | Window
+    | Source
+    | Gap
+    | Loaded
+    | ProcessEnd
 )

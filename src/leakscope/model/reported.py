@@ -177,6 +177,68 @@ class ProcessSummary(Noun, frozen=True):
     signal: int | None = None
     is_followed: bool = True
     """False: seen from outside only (python -I, another language …)."""
+    last_pss_bytes: int | None = None
+    """Proportional: of a page that n processes share, each has one nth."""
+    last_swap_bytes: int | None = None
+    last_shared_memory_bytes: int | None = None
+    """Its part of /dev/shm and of other memory shared on purpose."""
+    last_file_bytes: int | None = None
+    """Its part of mapped files: page cache that the kernel takes back."""
+    copied_bytes: int | None = None
+    """Pages shared since the fork that became its own while it ran (copy-on-write)."""
+    allocated_bytes: int | None = None
+    """The rest of what its private memory grew by while it ran: memory it asked for."""
+    started_by: str = ""
+    """fork, spawn, forkserver or exec, as its command line and its parent's tell."""
+    ended_early: bool = False
+    """It was over before the program was."""
+    host: str = ""
+    rank: int | None = None
+    restart: int | None = None
+
+
+class Rank(Noun, frozen=True):
+    """One rank of a job, in one of its starts."""
+
+    rank: int
+    restart: int
+    host: str
+    process: str
+    """Its name among the processes."""
+    steps: int | None
+    outcome: Outcome
+    bytes_per_step: Rate
+    last_rss_bytes: int | None
+    peak_rss_bytes: int | None
+    fingerprints: tuple[str, ...] = ()
+    """Findings in it and in what it started."""
+    deviates: bool = False
+    """It grows, and clearly faster than the other ranks."""
+
+
+class BandPoint(Noun, frozen=True):
+    """How the ranks lie at one stretch of the run: quantiles over ranks, in bytes."""
+
+    step: float
+    low: float
+    """A tenth of the ranks is below."""
+    median: float
+    high: float
+    """A tenth of the ranks is above."""
+    largest: float
+    largest_rank: int
+
+
+class Job(Noun, frozen=True):
+    """The ranks of one job beside each other."""
+
+    says: str
+    ranks: tuple[Rank, ...]
+    deviating: tuple[int, ...] = ()
+    common_fingerprints: tuple[str, ...] = ()
+    """Findings that every rank has."""
+    band_metric: str = ""
+    band: tuple[BandPoint, ...] = ()
 
 
 class Ending(Noun, frozen=True):
@@ -227,3 +289,5 @@ class Report(Noun, frozen=True):
     leakscope: str = ""
     harmless: tuple[Harmless, ...] = ()
     """What looks like a leak in this run and is none: rules LS001 to LS099."""
+    job: Job | None = None
+    """Where the run had ranks."""

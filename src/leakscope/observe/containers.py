@@ -28,10 +28,6 @@ eighth, a dict holds 24 bytes and a share of the index per entry and doubles at 
 
 _MAXLEN: Any = deque.__dict__["maxlen"]
 
-_NEAR = 2
-"""Items looked at, as a multiple of those that are new: what came right before is of their kind,
-and few items show only a part of what several keep together."""
-
 _FEWEST = 2
 _FEWEST_A_STEP = 0.01
 """Once in a hundred steps: an epoch's outputs, a state kept at each evaluation. At 0.05 two
@@ -84,16 +80,23 @@ class Grower(NamedTuple):
     def newest(self, most: int) -> list[Any]:
         """Some of what has been added last; of a set, of what is in it; of a dict, the values.
         Not the very last: the step that is under way holds that too."""
-        return self._without_last(_newest, most)
+        return self._without_last(_newest, min(most + 1, self.grown))
+
+    def before_newest(self, newest: int, most: int) -> list[Any]:
+        """Some of what came right before so many newest ones, and is of their kind."""
+        most = min(newest + most + 1, 2 * self.grown, self.now)
+        return self._without_last(_newest, most)[newest:]
 
     def newest_keys(self, most: int) -> list[Any]:
-        return self._without_last(_newest_keys, most) if self.base is dict else []
+        if self.base is not dict:
+            return []
+        return self._without_last(_newest_keys, min(most + 1, self.grown))
 
     def _without_last(
         self, read: Callable[[Any, type, int], Iterator[Any]], most: int
     ) -> list[Any]:
         try:
-            items = list(read(self.it, self.base, min(most + 1, _NEAR * self.grown, self.now)))
+            items = list(read(self.it, self.base, most))
         except RuntimeError:
             return []  # another thread changes it right now
         return items[1:] if len(items) > 1 else items

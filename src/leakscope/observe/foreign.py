@@ -24,8 +24,14 @@ _OPAQUE = frozenset(
         ("jaxlib._jax", "LoadedExecutable"),
     }
 )
+_OPS, _JAX = "tensorflow.python.framework.ops", "jax._src.core"
 _RESOURCE = 20
 """Number of TensorFlow's type `resource`: the handle of a variable."""
+
+
+def is_present() -> bool:
+    """Is one of the two loaded? Where none is, nothing is to be weighed or searched differently."""
+    return _OPS in sys.modules or _JAX in sys.modules
 
 
 class Memory(NamedTuple):

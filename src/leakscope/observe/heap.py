@@ -22,6 +22,7 @@ from leakscope.observe.own_things import (
     own_locals,
 )
 
+_MOST_ATTRIBUTES = 64
 _BASES: tuple[type, ...] = (list, dict, set, deque)
 
 
@@ -38,7 +39,7 @@ class Heap:
         # and again at the next look, where another lies at its address and has grown.
         bases = tuple(_keys(with_subclasses(base), is_odd) for base in _BASES)
         tensors = _keys(_tensor_types(), is_odd)
-        own = _keys(own_classes() if with_hidden and not is_deep else [], is_odd)
+        own = _keys(own_classes(), is_odd)
         wanted = tensors.union(own, *bases)
         local_values = tuple(own_locals() if with_hidden and not is_deep else ())
         wait_for_calm()
@@ -49,18 +50,21 @@ class Heap:
         all_referents = gc.get_referents(*objects) if is_deep else []
         del objects
         self.tensors = list(_of_kinds(tensors, picked, is_odd))
+        self.instances = list(_of_kinds(own, picked, is_odd))
+        """Of the program's own classes."""
         referents: list[Any] = []
         if is_deep:
             referents = all_referents
             del all_referents
         elif with_hidden:
-            instances = list(_of_kinds(own, picked, is_odd))
-            referents = held_by_the_program(instances, local_values)
+            referents = held_by_the_program(self.instances, local_values)
         referents = list(_of_kinds(_keys([dict, *_array_types()], is_odd), referents, is_odd))
         self.hidden = _untracked_dicts(referents)
-        self.arrays = _arrays(referents)
+        # An instance whose attributes are arrays and numbers has such a dict as well.
+        small = [one for one in self.hidden if dict.__len__(one) <= _MOST_ATTRIBUTES]
+        self.arrays = _arrays(referents + gc.get_referents(*small))
         """NumPy's, which the collector does not track either."""
-        del referents
+        del referents, small
         groups = [list(_of_kinds(kinds, picked, is_odd)) for kinds in bases]
         self.containers = [*zip(_BASES, groups, strict=True), (dict, self.hidden)]
         """By their built-in base; the hidden ones last."""

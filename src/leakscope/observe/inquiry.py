@@ -35,11 +35,17 @@ from leakscope.observe.leads import (
     leads_of_arrays,
     leads_of_containers,
     leads_of_graphs,
+    leads_of_populations,
     our_references,
     take_kin,
     weigh_all,
 )
 from leakscope.observe.origins import origins
+from leakscope.observe.populations import (
+    Counts,
+    find_growing_populations,
+    note_populations,
+)
 from leakscope.observe.sites import SiteWindow
 from leakscope.observe.survivors import Survivors
 from leakscope.observe.swelling import Sizes, find_swollen, note_sizes
@@ -64,6 +70,7 @@ class Noted(NamedTuple):
     lengths: Lengths
     graphs: GraphSizes
     sizes: Sizes
+    populations: Counts
 
 
 class Inquiry:
@@ -76,6 +83,7 @@ class Inquiry:
         self._growing: list[Growing] = []
         self._has_hidden = False
         self._graphs_alive = 0
+        self._populations: Counts = {}
         self._since = 0
         self._survivors = Survivors()
         self._window = SiteWindow()
@@ -97,7 +105,12 @@ class Inquiry:
         with collector_at_rest():
             heap = Heap()
             sizes = note_sizes(heap.tensors, heap.arrays)
-            self._noted = Noted(note_lengths(heap, step), note_graphs(heap.tensors), sizes)
+            self._noted = Noted(
+                note_lengths(heap, step),
+                note_graphs(heap.tensors),
+                sizes,
+                note_populations(heap.instances),
+            )
             del heap
         self._graphs_alive = origins.alive
 
@@ -113,6 +126,7 @@ class Inquiry:
             self._has_hidden = any(one.is_hidden for one in self._growing) or bool(
                 find_swollen([], heap.arrays, self._noted.sizes, steps)
             )
+            self._populations = note_populations(heap.instances)
             del heap
         self._noted = self._noted._replace(lengths=lengths)
         self._since = before.step
@@ -153,19 +167,26 @@ class Inquiry:
     def _find_leads(self, step: int) -> list[Lead]:
         assert self._noted is not None
         steps = step - self._since
-        born = self._survivors.end()
+        # Before anything else of ours refers to them: garbage is told by reference counts.
+        among = leads_among(self._survivors.end(), self._survivors.steps)
         heap = Heap(with_hidden=self._has_hidden, is_deep=self._is_deep and self._has_hidden)
-        inside = origins.tables_inside()
+        inside = origins.tables_inside()  # none, without TensorFlow
         growing = [one for one in self._growing if one.id not in inside]
         leads = leads_of_containers(find_again(growing, heap))
         graphs, sizes_of_graphs = find_growing_graphs(heap.tensors, self._noted.graphs, steps)
         leads += leads_of_graphs(graphs)
         swollen = find_swollen(heap.tensors, heap.arrays, self._noted.sizes, steps)
         leads += leads_of_arrays(swollen)
-        sizes = note_sizes(heap.tensors, heap.arrays)
-        self._noted = self._noted._replace(graphs=sizes_of_graphs, sizes=sizes)
+        populations = find_growing_populations(
+            heap.instances, self._noted.populations, self._populations, steps
+        )
+        self._noted = self._noted._replace(
+            graphs=sizes_of_graphs,
+            sizes=note_sizes(heap.tensors, heap.arrays, self._noted.sizes),
+            populations=note_populations(heap.instances),
+        )
         del heap, graphs, swollen
-        return leads + leads_among(born, self._survivors.steps)
+        return leads + among + leads_of_populations(populations, beside=among)
 
     def _follow(self, leads: list[Lead], step: int, grown_bytes: float) -> list[Holding]:
         """Weigh the leads, find who holds the largest, put those of one description together."""

@@ -37,6 +37,13 @@ _LONG_STEP_NS = 50_000_000
 tell what is kept from what a step has in flight. Tracing makes a step two to five times as long
 (16 frames; w1 of facts/torch.md), so of long steps fewer are traced."""
 
+_FEWEST_RISES = 2
+_RISE_BYTES = 4 << 10
+_PATIENCE = 4
+"""Between the first look and the window memory must have risen to a new height twice (by more than
+a step's own wavering), or so many times the usual distance must have passed: of a program that
+keeps something once in 50 steps, 49 steps saw one more in the list, which proves nothing."""
+
 _USUAL_LOOK_NS = 100_000_000.0
 _USUAL_NATIVE_NS = 120_000_000.0
 """The first native window: memray's import (30 ms beside torch), opening and closing (26 ms each
@@ -52,6 +59,12 @@ rose at few rows only, it is looked for again, over twice the steps, before nati
 suspected. By the clock there is no time for that. 0.6 parts the two programs it was made for
 (native memory at every step, a tensor at every fiftieth); no other value was tried."""
 _MOST_LOOKS = 12
+
+_WELL_EXPLAINED = (0.8, 1.25)
+_CREDIT_KEPT_S = 40.0
+"""Where the holders found weigh what has grown, the next look only confirms it: it waits until it
+is earned, but for a third of the credit. In a PyTorch process of 0.5 ms steps the second pair of
+looks took 360 ms of the first two seconds (bench/workloads/leaking.py) and said nothing new."""
 
 
 _TICKS_A_FLOOR = 1
@@ -84,6 +97,7 @@ class Ladder:
         self._is_clock = is_clock
         self._between = _TICKS_BETWEEN if is_clock else _STEPS_BETWEEN
         self._rows = self._rises_seen = self._last_bytes = 0
+        self._highest = self._rises_since_first = self._latest_step = 0
         self._next = Rung.FIRST
         self._at_step = 0
         self._first_step = 0
@@ -94,6 +108,7 @@ class Ladder:
         self._native_windows = 0
         self._native_ns = _USUAL_NATIVE_NS
         self._is_completed = False
+        self._is_well_explained = False
 
     def due(self, now_ns: int, step: int, in_use: int, blocks: int, rss: int) -> Rung | None:
         """The rung to climb at this row. Values below zero were not read."""
@@ -101,7 +116,7 @@ class Ladder:
         if self._next is Rung.FIRST:
             wants = self._is_completed and self._rises and self._budget.allows(self._price, now_ns)
         else:
-            wants = step >= self._at_step and self._may_go_on(now_ns)
+            wants = step >= self._at_step and self._may_go_on(now_ns) and self._has_come_up(step)
         self._is_completed = False
         return self._next if wants else None
 
@@ -126,6 +141,9 @@ class Ladder:
             # A leak that took long to show itself is slow: it needs as long to show its holders.
             between = max(self._between - _STEPS_TRACED, step // 2)
             self._next, self._at_step = Rung.WINDOW, step + between
+            self._highest = self._last_bytes
+            self._rises_since_first = 0
+            self._latest_step = step + _PATIENCE * between
         elif rung is Rung.WINDOW:
             self._pace_ns = (began_ns - last_ns) / max(step - last_step, 1)
             self._next, self._at_step = Rung.SECOND, step + self.traced_steps
@@ -146,6 +164,8 @@ class Ladder:
         self._budget.pay(cost_ns, ended_ns - began_ns)
 
     def _after_look(self, step: int, explained: float) -> None:
+        low, high = _WELL_EXPLAINED
+        self._is_well_explained = low <= explained <= high
         is_unexplained = explained < _ENOUGH_EXPLAINED and (
             self._rises_at_most_rows or self._looks >= _LOOKS_BEFORE_NATIVE
         )
@@ -178,14 +198,27 @@ class Ladder:
             return self._rises and self._budget.allows(self._native_ns, now_ns, NATIVE_CREDIT_S)
         if self._looks >= _MOST_LOOKS:
             return False
-        return self._rises and self._budget.allows(self._cost_ns, now_ns)
+        more_credit_s = -_CREDIT_KEPT_S if self._is_well_explained else 0.0
+        return self._rises and self._budget.allows(self._cost_ns, now_ns, more_credit_s)
+
+    def _has_come_up(self, step: int) -> bool:
+        """What is kept once an epoch must have been kept twice since the first look, or else its
+        holder has hardly become longer."""
+        is_first_window = self._next is Rung.WINDOW and not self._looks
+        has_risen = self._rises_since_first >= _FEWEST_RISES or self._bytes.is_empty
+        return not is_first_window or has_risen or step >= self._latest_step
 
     def _read(self, in_use: int, blocks: int, rss: int) -> None:
         if in_use >= 0:
             self._is_completed |= self._bytes.add(in_use)
             self._rows += 1
             self._rises_seen += in_use > self._last_bytes
+            # Two readings in a row: what a step makes and drops is gone by the next.
+            height = min(in_use, self._last_bytes)
             self._last_bytes = in_use
+            if height > self._highest + _RISE_BYTES:
+                self._highest = height
+                self._rises_since_first += 1
         elif rss >= 0 and self._bytes.is_empty:
             self._is_completed |= self._pages.add(rss)
         if blocks >= 0:

@@ -13,6 +13,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from leakscope.model import SiteTally
+from leakscope.observe import foreign
 from leakscope.observe.anatomy import is_kind
 from leakscope.observe.autograd import (
     NODE_BYTES,
@@ -25,7 +26,8 @@ from leakscope.observe.containers import Grower
 from leakscope.observe.cycles import is_in_cycle
 from leakscope.observe.gradient_cycles import find_gradient_cycles
 from leakscope.observe.graphs import GrowingGraph
-from leakscope.observe.sites import sites_of
+from leakscope.observe.populations import Population
+from leakscope.observe.sites import sites_of, traced_among
 from leakscope.observe.survivors import garbage_among, kinds_of, sample_of
 from leakscope.observe.swelling import Swollen
 from leakscope.observe.weigh import weigh
@@ -68,6 +70,9 @@ class Lead(NamedTuple):
     """Steps in which it has grown so; 0: since the last look."""
     then: int | None = None
     """How many there were when the window was opened, where that is known."""
+    others: frozenset[int] = frozenset()
+    """All of a population, by their ids: a node that leads to the one before it does not keep
+    that one's bytes, too."""
     older: Sequence[Any] = ()
     """Some that came before those."""
 
@@ -99,12 +104,8 @@ class Weighed(NamedTuple):
 def leads_of_containers(growers: list[Grower]) -> list[Lead]:
     leads = []
     for grower in growers[:_GROWERS]:
-        newest, keys = (
-            grower.newest(_ITEMS_WEIGHED + _MORE_WEIGHED),
-            grower.newest_keys(_ITEMS_WEIGHED),
-        )
-        fresh = max(grower.grown - 1, 1)
-        items = newest[: min(_ITEMS_WEIGHED, fresh)]
+        items, keys = grower.newest(_ITEMS_WEIGHED), grower.newest_keys(_ITEMS_WEIGHED)
+        has_older = foreign.is_present()
         leads.append(
             Lead(
                 kind="container",
@@ -117,7 +118,7 @@ def leads_of_containers(growers: list[Grower]) -> list[Lead]:
                 bound=grower.bound,
                 sites=sites_of(items),
                 then=grower.then,
-                older=newest[len(items) :],
+                older=grower.before_newest(len(items), _MORE_WEIGHED) if has_older else (),
             )
         )
     return leads
@@ -148,6 +149,26 @@ def leads_of_arrays(swollen: list[Swollen]) -> list[Lead]:
     return [
         Lead("array", one.it, one.before, one.now, [one.it], [], sites=sites_of([one.it]))
         for one in swollen
+    ]
+
+
+def leads_of_populations(populations: list[Population], beside: list[Lead]) -> list[Lead]:
+    """Of classes that no other lead is of: garbage in cycles becomes more, too."""
+    told = {id(type(lead.it)) for lead in beside}
+    return [
+        Lead(
+            kind="chain",
+            it=one.sample[0],
+            before=one.before,
+            now=len(one.members),
+            items=one.sample,
+            keys=[],
+            sites=sites_of(traced_among(one.members)),
+            then=one.then,
+            others=frozenset(map(id, one.members)) - frozenset(map(id, one.sample)),
+        )
+        for one in populations
+        if id(type(one.members[0])) not in told
     ]
 
 
@@ -244,6 +265,7 @@ def weighed(
         return Weighed(lead, 1.0, {"arrays": 1.0}, 0.0, ())
     if lead.kind == "graph":
         return _weigh_graph(lead)
+    ignored = ignored | lead.others
     weight = weigh(lead.items, most_objects=most_visited, ignore=ignored, ours=ours)
     each, parts, shared = weight.exclusive_bytes, dict(weight.parts), weight.shared_bytes
     chain = weight.longest

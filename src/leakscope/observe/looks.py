@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from leakscope.model import LOOKS, Census, Gap, Holding, Mark, Moment, Source, Window
+from leakscope.model import LOOKS, REMEDY, Census, Gap, Holding, Mark, Moment, Source, Window
 from leakscope.observe.budget import Budget
 from leakscope.observe.errand import Errand, is_main_thread
 from leakscope.observe.guard import guarded
@@ -31,6 +31,10 @@ _SOON_NS = 500_000
 _CLOCK = "tick"
 _BLOCK_BYTES = 71
 _MOST_SITES = 16
+_ENOUGH_EXPLAINED = 0.5
+_MUCH_HELD_BYTES = 32 << 20
+"""Held free by the allocator: from here on it is worth asking at the end whether it could have
+given it back. Giving back 200 MiB took 42 ms (glibc 2.36)."""
 
 
 _PATIENCE_NS = 500_000_000
@@ -258,7 +262,11 @@ class Looks:
 
     def _inquire(self) -> Inquiry:
         if self._inquiry is None:
-            # Only now: a program that does not grow never loads it.
+            # Only now: a program that does not grow never loads it. And all that a look needs:
+            # imported by one of them, it would be found by the next as modules that pile up.
+            import heapq  # noqa: F401 - Counter.most_common() imports it when it is first called
+
+            import leakscope.observe.sources  # noqa: F401
             from leakscope.observe.inquiry import Inquiry
 
             self._inquiry = Inquiry(self._process, self._now)
@@ -288,6 +296,22 @@ class Looks:
 
         for file, text in program_files():
             self._writer.append(Source(self._process, storable(file), storable(text)))
+
+    def try_remedies(self) -> None:
+        """At the end: what gives back memory that no holder was found for?"""
+        is_puzzled = self._inquiry is not None and self._inquiry.explained < _ENOUGH_EXPLAINED
+        is_much_held = self._pulse.counters().get("held_bytes", 0) >= _MUCH_HELD_BYTES
+        if not is_puzzled and not is_much_held:
+            return
+        from leakscope.observe.remedies import try_remedies
+
+        self.abandon()
+        counters = self._pulse.counters
+        for one in try_remedies(counters, is_puzzled=is_puzzled, is_much_held=is_much_held):
+            values = {f"{name} before": value for name, value in one.before.items()}
+            values |= {f"{name} after": value for name, value in one.after.items()}
+            mark = Mark(self._now(), self._process, REMEDY, one.took_ns, values, one.name)
+            self._writer.append(mark)
 
     def _count_our_own(self, before: dict[str, int], kept_bytes: int) -> None:
         """What a first look leaves in the heap: modules (2 MB, with the table of all names that

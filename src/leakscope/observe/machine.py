@@ -1,45 +1,27 @@
-"""Facts of the machine a run happened on. Read from files; starts no other program."""
+"""Facts of the machine a run happens on. Read from files; starts no other program.
+
+Never read inside a program that is being started: the supervisor does it. What only a running
+process shows, the libraries it has loaded and the packages they belong to, is in `loaded.py`.
+"""
 
 from __future__ import annotations
 
 import os
 import platform
 import socket
-from importlib import metadata
+import sys
 
 from leakscope.model import Machine
+from leakscope.observe.installed import build_of, packages_in
+from leakscope.observe.kernel import accelerators, kernel_facts
 from leakscope.observe.limits import find_cgroup, read_meminfo, smallest_limit
-from leakscope.record.format import storable
-
-_PACKAGES = (
-    "torch",
-    "numpy",
-    "lightning",
-    "transformers",
-    "accelerate",
-    "torchmetrics",
-    "tensorflow",
-    "tensorflow-cpu",
-    "keras",
-    "jax",
-    "jaxlib",
-)
-_ALLOCATOR_SETTINGS = (
-    "MALLOC_",
-    "GLIBC_TUNABLES",
-    "LD_PRELOAD",
-    "PYTHONMALLOC",
-    "MIMALLOC_",
-    "JE_MALLOC",
-    "TCMALLOC",
-    "PYTORCH_",
-    "ONEDNN_PRIMITIVE_CACHE_CAPACITY",
-    "OMP_NUM_THREADS",
-)
+from leakscope.observe.settings import memory_settings
 
 
-def describe_machine() -> Machine:
+def describe_machine(*, has_builds: bool = False) -> Machine:
+    """The machine, and what this Python has installed; builds take some ms for each package."""
     limit = smallest_limit(find_cgroup())
+    packages = packages_in(path for path in sys.path if path)
     return Machine(
         host=socket.gethostname(),
         system=f"{platform.system()} {platform.release()} {platform.machine()}",
@@ -47,22 +29,11 @@ def describe_machine() -> Machine:
         cpu_count=len(os.sched_getaffinity(0)),
         ram_bytes=read_meminfo().get("ram_bytes"),
         libc=" ".join(platform.libc_ver()) or None,
-        allocator_settings={
-            name: storable(value)
-            for name, value in sorted(os.environ.items())
-            if name.startswith(_ALLOCATOR_SETTINGS)
-        },
+        allocator_settings=memory_settings(os.environ),
         limit_bytes=limit.bytes if limit else None,
         limit_from=limit.source if limit else None,
-        packages=_installed(),
+        packages={name: one.version for name, one in sorted(packages.items())},
+        accelerators=accelerators(),
+        builds={name: build_of(one) for name, one in packages.items()} if has_builds else {},
+        facts=kernel_facts(),
     )
-
-
-def _installed() -> dict[str, str]:
-    found = {}
-    for name in _PACKAGES:
-        try:
-            found[name] = metadata.version(name)
-        except metadata.PackageNotFoundError:
-            continue
-    return found

@@ -89,6 +89,10 @@ class NativeWindow:
         with suppress(Exception):
             if _why_not() is None:
                 _import_memray()
+                # What a tracker imports when it begins, and what that fills: typing's caches.
+                from memray.reporters.module_tools import get_python_path_info
+
+                get_python_path_info()
 
     def open(self) -> None:
         """Follow every allocation of every thread from here on."""

@@ -94,8 +94,10 @@ class Watched:
         return {"descriptors_count": len(os.listdir(f"/proc/{self.found.pid}/fd"))}
 
 
-def find_tree(root_pid: int) -> list[Found]:
-    """The root and everything below it that is alive, parents before children."""
+def find_tree(root_pid: int, zombies: list[int] | None = None) -> list[Found]:
+    """The root and everything below it that is alive, parents before children.
+
+    `zombies` gets the numbers of those that are over and were not waited for."""
     tree: list[Found] = []
     waiting = [(root_pid, os.getpid())]
     while waiting:
@@ -108,6 +110,8 @@ def find_tree(root_pid: int) -> list[Found]:
             continue  # ended between two looks
         if content.rpartition(b")")[2].split()[0] != b"Z":
             tree.append(Found(f"{pid}-{parse_start_ticks(content)}", pid, parent_pid))
+        elif zombies is not None:
+            zombies.append(pid)
         waiting += [(child, pid) for child in children]
     return tree
 

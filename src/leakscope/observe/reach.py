@@ -370,10 +370,11 @@ def _look_at_type(kind: type) -> tuple[Role, Callable[[Any], int]]:
             return Role.STORAGE, torch._C.StorageBase.nbytes
         if kind is torch._C._autograd.SavedTensor:
             return Role.SAVED, object.__sizeof__
-    if foreign.is_tensor_type(kind):
-        return Role.FOREIGN, object.__sizeof__
-    if foreign.is_opaque_type(kind):
-        return Role.OPAQUE, _sizer(kind)
+    if foreign.is_present():
+        if foreign.is_tensor_type(kind):
+            return Role.FOREIGN, object.__sizeof__
+        if foreign.is_opaque_type(kind):
+            return Role.OPAQUE, _sizer(kind)
     array = getattr(sys.modules.get("numpy"), "ndarray", None)
     if array is not None and issubclass(kind, array):
         return Role.ARRAY, object.__sizeof__

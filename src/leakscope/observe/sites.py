@@ -17,6 +17,7 @@ from types import BuiltinFunctionType, CodeType, ModuleType
 from typing import Any
 
 from leakscope.model import Frame, SiteTally
+from leakscope.observe import foreign
 from leakscope.observe.anatomy import class_module, class_name, is_exactly, is_of_the_user, mro_of
 
 _FRAMES = 16
@@ -25,6 +26,7 @@ _FRAMES = 16
 _OUR_FOLDER = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _MOST_SITES = 4
 _MOST_ITEMS = 4
+_NEAR_THE_ENDS = 64
 _BEFORE_THE_OBJECT = (32, 16)
 """Where the memory of an object begins: before the collector's header and, for an instance, the
 pointer to its attributes."""
@@ -122,12 +124,19 @@ def sites_of(items: list[Any]) -> tuple[SiteTally, ...]:
     return tuple(SiteTally(stack, count) for stack, count in stacks.most_common(_MOST_SITES))
 
 
+def traced_among(members: list[Any]) -> list[Any]:
+    """Some that were made in the window: the collector lists its generations one after the other,
+    so the youngest objects are near the beginning or at the end."""
+    near_the_ends = [*members[:_NEAR_THE_ENDS], *members[-_NEAR_THE_ENDS:]]
+    return [one for one in near_the_ends if _stack_of(one)][:_MOST_ITEMS]
+
+
 def _site_of_payload(item: Any, kinds: dict[int, bool]) -> tuple[Frame, ...]:
     """The site of the first tensor or array the item leads to, or else of the item itself. Where a
     library made the item out of sight of the program's lines, of the first thing it leads to that
     one of those lines made."""
     own = _stack_of(item)
-    is_far = bool(own) and not _is_in_sight(own)
+    is_far = bool(own) and foreign.is_present() and not _is_in_sight(own)
     most = _MOST_SEARCHED_FAR if is_far else _MOST_SEARCHED
     seen = {id(item)}
     level = [item]

@@ -1,7 +1,6 @@
 """Tensors and arrays that are replaced by larger ones: `bank = torch.cat((bank, keys))`.
 
-Each is a new object, so they are compared by what they look like apart from their first dimension,
-the largest of each kind with the largest before.
+Each is a new object, so they are compared by what they look like apart from their first dimension.
 """
 
 from __future__ import annotations
@@ -16,14 +15,21 @@ _MOST_TENSORS = 20_000
 _FEWEST_ROWS_A_STEP = 0.3
 _SMALLEST_BYTES_A_STEP = 256
 _MOST_SWOLLEN = 4
+_MOST_ROWS = 32
+_OFTEN = 2
 
 Looks = tuple[str, str, tuple[int, ...]]
+"""Kind, type of number and shape without the first dimension: a row of it has so many bytes."""
 
 
 class Sizes(NamedTuple):
-    """Rows and bytes of the largest of each look."""
+    """Rows of all arrays, by what they look like."""
 
-    largest: dict[Looks, tuple[int, int]]
+    last: dict[Looks, frozenset[int]]
+    """At the last look that saw one."""
+    met: dict[Looks, dict[int, int]]
+    """At how many looks there was one with so many rows. Twice the same: it does not grow, and a
+    larger one that comes and goes with the steps must not hide one that grows."""
 
 
 class Swollen(NamedTuple):
@@ -34,23 +40,36 @@ class Swollen(NamedTuple):
     now: int
 
 
-def note_sizes(tensors: list[Any], arrays: list[Any]) -> Sizes:
-    largest: dict[Looks, tuple[int, int]] = {}
-    for looks, rows, size, _ in _measured(tensors, arrays):
-        if rows > largest.get(looks, (-1, 0))[0]:
-            largest[looks] = (rows, size)
-    return Sizes(largest)
+def note_sizes(tensors: list[Any], arrays: list[Any], before: Sizes | None = None) -> Sizes:
+    rows: dict[Looks, set[int]] = {}
+    for looks, count, _, _ in _measured(tensors, arrays):
+        rows.setdefault(looks, set()).add(count)
+    # What is not there keeps its entry: not every look goes through all arrays.
+    last, met = (dict(before.last), dict(before.met)) if before is not None else ({}, {})
+    for looks, counts in rows.items():
+        known = met.get(looks, {})
+        largest = sorted(counts)[-_MOST_ROWS:]
+        last[looks] = frozenset(counts)
+        met[looks] = {**known, **{count: known.get(count, 0) + 1 for count in largest}}
+    return Sizes(last, met)
 
 
 def find_swollen(tensors: list[Any], arrays: list[Any], before: Sizes, steps: int) -> list[Swollen]:
-    """Those that gained rows with the steps, the largest gain first."""
+    """Those that gained rows with the steps, the largest gain first: of what looks alike, the
+    largest that is new beside the largest that has gone."""
+    now: dict[Looks, set[int]] = {}
     largest: dict[Looks, tuple[int, int, Any]] = {}
     for looks, rows, size, it in _measured(tensors, arrays):
-        if rows > largest.get(looks, (-1, 0, None))[0]:
+        now.setdefault(looks, set()).add(rows)
+        is_new = rows not in before.met.get(looks, {})
+        if is_new and rows > largest.get(looks, (-1, 0, None))[0]:
             largest[looks] = (rows, size, it)
     swollen = []
     for looks, (rows, size, it) in largest.items():
-        then_rows, then = before.largest.get(looks, (rows, size))
+        met = before.met.get(looks, {})
+        gone = [one for one in before.last.get(looks, ()) if one not in now[looks]]
+        then_rows = max((one for one in gone if met.get(one, 0) < _OFTEN), default=rows)
+        then = size // max(rows, 1) * then_rows
         has_rows = rows - then_rows >= max(_FEWEST_ROWS_A_STEP * steps, 2)
         if has_rows and size - then >= _SMALLEST_BYTES_A_STEP * steps:
             swollen.append(Swollen(it, then, size))

@@ -75,7 +75,11 @@ class Tap:
         if instance is not None:
             if self._on_read is not None:
                 self._on_read(instance)
-            value = _namespace_of(instance).get(self._name, self._default)
+            try:
+                own = instance.__dict__
+            except AttributeError:
+                own = _namespace_of(instance)
+            value = own.get(self._name, self._default)
         else:
             value = self._default
         if value is _MISSING:

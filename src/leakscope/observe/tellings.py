@@ -7,6 +7,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from leakscope.model import Holding, Link, Moment
+from leakscope.observe import foreign
 from leakscope.observe.anatomy import describe
 from leakscope.observe.cycles import links_of_cycle
 from leakscope.observe.gradient_cycles import links_of_gradient_cycle
@@ -100,7 +101,7 @@ def is_held(path: tuple[Link, ...]) -> bool:
 def can_pile_up(lead: Lead, path: tuple[Link, ...]) -> bool:
     """A variable holds one thing at a time: what hangs on it directly is in use, not piled up. And
     a container that nobody holds has just been dropped, or has taken a dead one's address."""
-    if any(_is_of_a_graph(link) for link in path[:-1]):
+    if foreign.is_present() and any(_is_of_a_graph(link) for link in path[:-1]):
         return False  # a table inside a traced graph: it is as long as the graph
     if lead.kind == "chain":
         return len(path) > 1 and is_held(path)

@@ -13,6 +13,7 @@ from leakscope.model import (
     Census,
     Gap,
     Holding,
+    Loaded,
     Mark,
     ProcessEnd,
     ProcessStart,
@@ -23,7 +24,15 @@ from leakscope.model import (
     Source,
     Window,
 )
-from leakscope.record.format import RUN_FILE, SUFFIX, decode_record, decode_run, undo_delta
+from leakscope.record.format import (
+    RUN_FILE,
+    SUFFIX,
+    decode_record,
+    decode_run,
+    process_of,
+    undo_delta,
+)
+from leakscope.record.lineage import Lineage
 
 Columns = dict[str, list[int | None]]
 
@@ -44,6 +53,7 @@ class Recording:
         self.windows: list[Window] = []
         self.sources_of: dict[str, dict[str, str]] = {}
         """Texts of the program's files, by process and file."""
+        self.loaded: dict[str, Loaded] = {}
         self.followed: set[str] = set()
         """Processes that wrote a file of their own."""
         self.spent_ns: dict[str, int] = {}
@@ -80,6 +90,14 @@ class Recording:
                 self.sources_of.setdefault(record.process, {})[record.file] = record.text
             case Gap():
                 self.gaps.append(record)
+            case Loaded():
+                self.loaded[record.process] = record
+
+    def add_columns(self, process: str, source: str, columns: Columns, spent_ns: int) -> None:
+        """All rows of one source at once, from where they lie as columns already."""
+        self._blocks.setdefault((process, source), [])
+        self._joined[process, source] = columns
+        self.spent_ns[process] = max(spent_ns, self.spent_ns.get(process, 0))
 
     def _merge_start(self, new: ProcessStart) -> None:
         """The agent knows what a process is for; the supervisor knows its command line."""
@@ -95,7 +113,11 @@ class Recording:
             command=outside.command or agent.command,
             python=agent.python or outside.python,
             environment={**outside.environment, **agent.environment},
+            host=agent.host or outside.host,
         )
+
+    def lineage(self) -> Lineage:
+        return Lineage(self.starts, self.run.machine.host)
 
     def pool_of(self, process: str) -> str:
         """The pool of a library in this process, for which bytes in use are what is resident and
@@ -110,6 +132,10 @@ class Recording:
     def pulsed(self) -> tuple[str, ...]:
         """Processes that have rows, in order of first row."""
         return tuple(dict.fromkeys(name for name, _ in self._blocks))
+
+    def blocks(self, process: str, source: str) -> list[Pulses]:
+        """As they were written, for whoever comes back for the new ones only."""
+        return self._blocks.get((process, source), [])
 
     def columns(self, process: str, source: str) -> Columns:
         """All rows of one source, undone from their deltas; columns have equal lengths."""
@@ -167,8 +193,8 @@ class Reader:
                 self.recording.size_bytes += len(line)
                 if line.strip():
                     yield line
-        if name.partition("-")[0].isdigit():
-            self.recording.followed.add(name.removesuffix(SUFFIX))
+        if (process := process_of(name)) is not None:
+            self.recording.followed.add(process)
 
     def _take(self, line: bytes) -> None:
         try:
@@ -192,6 +218,11 @@ def read_run(directory: str) -> Run:
         raise errors.not_a_recording(directory) from None
     except OSError as error:
         raise errors.corrupt_recording(directory, error.strerror or str(error)) from None
+    return parse_run(content, path)
+
+
+def parse_run(content: bytes, path: str) -> Run:
+    """The header from its text; `path` is for the error."""
     try:
         version = msgspec.json.decode(content, type=_Version).format
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -206,6 +237,20 @@ def read_run(directory: str) -> Run:
 
 class _Version(msgspec.Struct):
     format: int
+
+
+def read_lines(path: str) -> Iterator[Record | msgspec.Raw | None]:
+    """Every record of one file; None for a torn line, and what this version does not know raw."""
+    with open(path, "rb") as file:
+        for line in file:
+            if not line.strip():
+                continue
+            try:
+                yield decode_record(line) if line.endswith(b"\n") else None
+            except msgspec.ValidationError:
+                yield msgspec.Raw(line)
+            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+                yield None
 
 
 def load(directory: str) -> Recording:

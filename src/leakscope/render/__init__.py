@@ -1,16 +1,21 @@
-"""Report → document. A format is a file `to_<name>.py` here with one function, `render`."""
+"""Report → document. A format is a file `to_<name>.py` here with one function, `render`.
+
+One that also shows the picture of a run says `DRAWS = True` and takes it as a third argument, and a
+second run to compare with as a fourth.
+"""
 
 from __future__ import annotations
 
 import importlib
 import pkgutil
+from types import ModuleType
 from typing import cast
 
 from leakscope import errors
-from leakscope.model import Report
+from leakscope.model import Exhibit, Picture, Report
 from leakscope.render.style import Style
 
-__all__ = ["Style", "formats", "render"]
+__all__ = ["Style", "draws", "formats", "render"]
 
 _PREFIX = "to_"
 
@@ -26,7 +31,18 @@ def formats() -> tuple[str, ...]:
     )
 
 
-def render(report: Report, to: str, style: Style | None = None) -> str:
+def draws(to: str) -> bool:
+    """Whether the format shows a picture, so that one is worth making."""
+    return to in formats() and bool(getattr(_module(to), "DRAWS", False))
+
+
+def render(
+    report: Report,
+    to: str,
+    style: Style | None = None,
+    picture: Picture | None = None,
+    against: Exhibit | None = None,
+) -> str:
     """The report as a document that ends with a line break.
 
     Raises:
@@ -35,5 +51,11 @@ def render(report: Report, to: str, style: Style | None = None) -> str:
     known = formats()
     if to not in known:
         raise errors.unknown_format(to, known)
-    module = importlib.import_module(f"{__name__}.{_PREFIX}{to}")
-    return cast("str", module.render(report, style or Style()))
+    style = style or Style()
+    if draws(to):
+        return cast("str", _module(to).render(report, style, picture, against))
+    return cast("str", _module(to).render(report, style))
+
+
+def _module(to: str) -> ModuleType:
+    return importlib.import_module(f"{__name__}.{_PREFIX}{to}")

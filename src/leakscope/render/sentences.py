@@ -186,6 +186,15 @@ def finding_account(report: Report, finding: Finding, *, is_first: bool) -> list
     return parts
 
 
+def annotation(report: Report, finding: Finding) -> str:
+    """A finding in one line, for a place where its rule and its line are already told."""
+    account = finding_account(report, finding, is_first=finding is findings(report)[0])
+    parts = [f"{text.clean(finding.says).strip()} ({', '.join(account[1:])})"]
+    if finding.fix is not None and (advice := text.clean(finding.fix.text).strip()):
+        parts.append(f"fix: {advice}")
+    return "; ".join(parts)
+
+
 def trace(finding: Finding) -> list[TraceLine]:
     """The path from a root to what is kept, clean; from the plain path where there is no other."""
     lines = finding.trace or tuple(
@@ -234,7 +243,14 @@ def finding_processes(report: Report, finding: Finding) -> str | None:
         return None
     shown = ", ".join(names[:_PROCESSES_SHOWN])
     more = len(names) - _PROCESSES_SHOWN
-    return f"{shown} and {text.count(more)} more" if more > 0 else shown
+    shown += f" and {text.count(more)} more" if more > 0 else ""
+    kinds = {p.kind for p in report.processes if process_name(report, p.process) in names}
+    if len(names) > 1 and len(kinds) == 1 and (kind := _MANY.get(kinds.pop())):
+        return f"×{len(names)} {kind}: {shown}"
+    return shown
+
+
+_MANY = {"worker": "workers", "rank": "ranks", "child": "child processes"}
 
 
 def _is_main(report: Report, name: str) -> bool:

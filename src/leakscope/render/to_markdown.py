@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 
 from leakscope import text
 from leakscope.model import Finding, Outcome, Report, Site, TraceLine
-from leakscope.render import sentences, trace
+from leakscope.render import family, sentences, trace
+from leakscope.render.markdown import code as _code
+from leakscope.render.markdown import escaped as _escaped
+from leakscope.render.markdown import fenced as _fenced
+from leakscope.render.markdown import table as _table
 from leakscope.render.page import Page
 from leakscope.render.style import WIDEST, Style
 
@@ -24,6 +27,7 @@ def render(report: Report, style: Style) -> str:
         *_not_explained(report),
         *_series(report),
         *_peak(report),
+        *_job(report),
         *_processes(report),
         *_listed(
             "Notes",
@@ -152,27 +156,24 @@ def _peak(report: Report) -> Iterable[str]:
 def _processes(report: Report) -> Iterable[str]:
     if len(report.processes) < 2:
         return
-    rows = []
-    for process in report.processes:
-        sizes = (
-            process.first_rss_bytes,
-            process.last_rss_bytes,
-            process.peak_rss_bytes,
-            process.last_uss_bytes,
-        )
-        rows.append(
-            [
-                sentences.process_name(report, process.process),
-                str(process.pid),
-                "" if process.steps is None else text.count(process.steps),
-                *("" if size is None else text.size(size) for size in sizes),
-                sentences.process_end(process)
-                + ("" if process.is_followed else ", seen from outside only"),
-            ]
-        )
-    yield _table(
-        ["process", "pid", "steps", "RSS first", "RSS last", "RSS peak", "private", "ended"], rows
-    )
+    table = family.process_table(report.processes)
+    yield _table(table.headers, table.rows)
+    if not all(process.is_followed for process in report.processes):
+        yield _escaped("* seen from outside only")
+    if said := family.together(report.processes):
+        yield _escaped(text.sentence(said))
+
+
+def _job(report: Report) -> Iterable[str]:
+    if report.job is None:
+        return
+    yield f"**Ranks:** {_escaped(text.sentence(report.job.says))}"
+    table = family.rank_table(report.job.ranks)
+    yield _table(table.headers, table.rows)
+    if report.job.band:
+        yield f"{_escaped(text.metric(report.job.band_metric))}, over the ranks:"
+        table = family.band_table(report.job.band)
+        yield _table(table.headers, table.rows)
 
 
 def _machine(report: Report) -> Iterable[str]:
@@ -194,41 +195,3 @@ def _listed(title: str, items: Iterable[str]) -> Iterable[str]:
     if lines:
         yield f"**{title}**"
         yield "\n".join(lines)
-
-
-def _table(headers: Sequence[str], rows: Sequence[Sequence[str]], right: int = 0) -> str:
-    """The last `right` columns are aligned to the right."""
-    left = len(headers) - right
-    rule = ["---" if index < left else "--:" for index in range(len(headers))]
-    lines = [headers, rule, *([_escaped(cell) for cell in row] for row in rows)]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
-
-
-# Everything that starts something in GitHub's Markdown: emphasis, links, code, HTML, tables,
-# headings, mentions of people (@) and of issues (#).
-_SPECIAL = re.compile(r"([\\`*_\[\]<>|~#@!$])")
-_ENTITIES = {"<": "&lt;", ">": "&gt;", "@": "&#64;", "#": "&#35;"}
-
-
-def _escaped(words: str) -> str:
-    """Clean words as plain Markdown text: nothing in them is layout."""
-    words = words.replace("&", "&amp;")
-    words = _SPECIAL.sub(lambda m: _ENTITIES.get(m.group(), "\\" + m.group()), words)
-    return re.sub(r"^(\s*)([-+=]|\d+[.)])(?=\s|$)", r"\1\\\2", words)
-
-
-def _code(words: str) -> str:
-    """A code span that holds any words, even ones with backticks or pipes."""
-    if not words.strip():
-        return "` `"
-    longest = max((len(run) for run in re.findall(r"`+", words)), default=0)
-    fence = "`" * (longest + 1)
-    pad = " " if words[0] in "` " or words[-1] in "` " else ""
-    return f"{fence}{pad}{words}{pad}{fence}"
-
-
-def _fenced(lines: Iterable[str], language: str = "") -> str:
-    body = "\n".join(lines)
-    longest = max((len(run) for run in re.findall(r"`+", body)), default=0)
-    fence = "`" * max(3, longest + 1)
-    return f"{fence}{language}\n{body}\n{fence}"

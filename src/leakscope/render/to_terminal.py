@@ -8,8 +8,8 @@ from rich.cells import cell_len
 from rich.text import Text
 
 from leakscope import text
-from leakscope.model import Finding, Outcome, Peak, ProcessSummary, Report, Verdict
-from leakscope.render import sentences, trace
+from leakscope.model import Finding, Job, Outcome, Peak, ProcessSummary, Report, Verdict
+from leakscope.render import family, sentences, trace
 from leakscope.render.page import Page
 from leakscope.render.style import Style
 
@@ -23,6 +23,7 @@ _LOOKS = {
 # A 64-rank job has hundreds of series; a screen has forty lines. JSON lists everything.
 _SERIES_SHOWN = 12
 _PROCESSES_SHOWN = 12
+_RANKS_SHOWN = 8
 _PARTS_SHOWN = 8
 _GAPS_SHOWN = 6
 
@@ -41,6 +42,8 @@ def render(report: Report, style: Style) -> str:
     _series(page, report)
     if report.peak is not None:
         _peak(page, report.peak)
+    if report.job is not None:
+        _job(page, report.job)
     if len(report.processes) > 1:
         _processes(page, report.processes)
     page.blank()
@@ -218,34 +221,33 @@ def _notes(page: Page, report: Report) -> None:
 
 def _processes(page: Page, processes: tuple[ProcessSummary, ...]) -> None:
     page.blank()
-    headers = ("process", "pid", "steps", "RSS first", "last", "peak", "private", "ended")
-    rows = []
-    for process in processes[:_PROCESSES_SHOWN]:
-        name = text.clean(process.name).strip() or text.clean(process.process)
-        name += "" if process.is_followed else " *"
-        rows.append(
-            [
-                page.text(name),
-                page.text(str(process.pid)),
-                page.text("" if process.steps is None else text.count(process.steps)),
-                *(
-                    page.text("" if size is None else text.size(size))
-                    for size in (
-                        process.first_rss_bytes,
-                        process.last_rss_bytes,
-                        process.peak_rss_bytes,
-                        process.last_uss_bytes,
-                    )
-                ),
-                page.text(sentences.process_end(process)),
-            ]
-        )
-    page.table(headers, rows, right=(1, 2, 3, 4, 5, 6), spare=(1, 3))
-    if not all(process.is_followed for process in processes[:_PROCESSES_SHOWN]):
+    shown = processes[:_PROCESSES_SHOWN]
+    _table(page, family.process_table(shown))
+    if not all(process.is_followed for process in shown):
         page.line(page.text("* seen from outside only", "dim"), indent=2)
     if len(processes) > _PROCESSES_SHOWN:
         more = text.plural(len(processes) - _PROCESSES_SHOWN, "process", "processes")
         page.line(page.text(f"and {more} more", "dim"), indent=2)
+    if said := family.together(processes):
+        page.line(page.text(said, "dim"), indent=2)
+
+
+def _job(page: Page, job: Job) -> None:
+    page.blank()
+    page.hang(page.text("Ranks  ", "bold"), page.text(text.clean(job.says).strip() or text.UNKNOWN))
+    shown = family.ranks_to_show(job, _RANKS_SHOWN)
+    _table(page, family.rank_table(shown))
+    if len(job.ranks) > len(shown):
+        page.line(page.text(f"and {len(job.ranks) - len(shown)} more", "dim"), indent=2)
+    if job.band:
+        page.blank()
+        page.line(page.text(f"{text.metric(job.band_metric)}, over the ranks", "dim"), indent=2)
+        _table(page, family.band_table(job.band))
+
+
+def _table(page: Page, table: family.Table) -> None:
+    rows = [[page.text(cell) for cell in row] for row in table.rows]
+    page.table(table.headers, rows, right=table.right, spare=table.spare)
 
 
 def _blind_spots(page: Page, report: Report) -> None:

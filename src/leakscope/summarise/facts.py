@@ -7,14 +7,13 @@ import sys
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from msgspec.structs import replace
-
 from leakscope import text
 from leakscope.judge.series import RunSeries
-from leakscope.model import LOOKS, Cost, Ending, Gap, Machine, ProcessEnd
+from leakscope.model import LOOKS, Cost, Ending, Gap, ProcessEnd
+from leakscope.record.format import MACHINE as _MACHINE
+from leakscope.record.format import machine_rows
 from leakscope.record.reader import Recording
 
-_MACHINE = "machine"
 _ALMOST_FULL = 0.9
 
 
@@ -26,29 +25,21 @@ class MemoryNow(NamedTuple):
     used_bytes: int
 
 
-def machine_of(recording: Recording) -> Machine:
-    """The machine, with the allocator that the program itself was seen to use."""
-    allocators = {
-        start.environment["allocator"]
-        for start in recording.starts.values()
-        if "allocator" in start.environment
-    }
-    machine = recording.run.machine
-    return replace(machine, allocator=", ".join(sorted(allocators))) if allocators else machine
-
-
-def memory_now(recording: Recording) -> MemoryNow | None:
-    machine = recording.run.machine
+def memory_now(recording: Recording, host: str = "") -> MemoryNow | None:
+    """Of one machine; of the only one there is, where no name is given."""
+    run = recording.run
+    machine = run.hosts.get(host, run.machine)
+    rows = machine_rows(host) if host in run.hosts else _MACHINE
     if machine.limit_bytes is None:
         return None
     limit_from = machine.limit_from or "limit"
     if "cgroup" in limit_from:
-        used = _last(recording, "cgroup_use_bytes")
-        cache = _last(recording, "page_cache_bytes") or 0
+        used = _last(recording, "cgroup_use_bytes", rows)
+        cache = _last(recording, "page_cache_bytes", rows) or 0
         # Page cache is counted in the cgroup's use, and given back before anything is killed.
         used = max(used - cache, 0) if used is not None else None
     else:
-        available = _last(recording, "available_bytes")
+        available = _last(recording, "available_bytes", rows)
         used = machine.limit_bytes - available if available is not None else None
     if used is None:
         used = sum(_last_rss(recording, process) or 0 for process in recording.pulsed())
@@ -151,10 +142,11 @@ def _supervisor_seconds(recording: Recording) -> float:
 
 
 def _main_end(recording: Recording) -> ProcessEnd | None:
-    for process, start in recording.starts.items():
-        if start.kind == "main":
-            return recording.ends.get(process)
-    return None
+    """How the program ended; of a merged job's several, the one that went wrong."""
+    mains = [process for process, start in recording.starts.items() if start.kind == "main"]
+    ends = [recording.ends[process] for process in mains if process in recording.ends]
+    wrong = [end for end in ends if end.signal is not None or end.exit_code]
+    return next(iter(wrong or ends), None)
 
 
 def _is_python(command: tuple[str, ...]) -> bool:
@@ -162,12 +154,13 @@ def _is_python(command: tuple[str, ...]) -> bool:
     return name.startswith("python") or (bool(command) and command[0] == sys.executable)
 
 
-def _column(recording: Recording, name: str) -> list[int | None]:
-    return recording.columns(_MACHINE, "time").get(name, [])
+def _column(recording: Recording, name: str, rows: str = _MACHINE) -> list[int | None]:
+    return recording.columns(rows, "time").get(name, [])
 
 
-def _last(recording: Recording, name: str) -> int | None:
-    return next((value for value in reversed(_column(recording, name)) if value is not None), None)
+def _last(recording: Recording, name: str, rows: str) -> int | None:
+    column = _column(recording, name, rows)
+    return next((value for value in reversed(column) if value is not None), None)
 
 
 def _last_rss(recording: Recording, process: str) -> int | None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from leakscope import text
+from leakscope.judge.account import BLOCK_BYTES
 from leakscope.judge.overall import Overall
 from leakscope.judge.series import IN_USE, RSS, RunSeries
-from leakscope.model import Outcome, Verdict
+from leakscope.model import REMEDY, Mark, Outcome, Verdict
 from leakscope.summarise.peak import FREED, TRANSIENT, peak_of
 
 _WORTH_SAYING = 256 * 1024
@@ -15,6 +16,17 @@ _APART = 1.5
 """Resident memory that grows so many times as fast as live memory is worth a word."""
 _FEWEST_FITS = 4
 _PASSING_WORTH_SAYING = 4 * 1024 * 1024
+_ABOUT = 1.5
+_CAUSES = {
+    "collection": (
+        "a full garbage collection",
+        "garbage in reference cycles that the collector had not come to",
+    ),
+    "thaw": (
+        "gc.unfreeze() and a collection",
+        "garbage in reference cycles that gc.freeze() keeps from the collector for good",
+    ),
+}
 
 
 def notes_on(run: RunSeries, overall: Overall, names: dict[str, str]) -> tuple[str, ...]:
@@ -23,6 +35,7 @@ def notes_on(run: RunSeries, overall: Overall, names: dict[str, str]) -> tuple[s
         _per_fit(run, overall),
         _within_a_step(run, overall),
         _garbage(run, overall),
+        _remedy(run, overall),
         _swap(run),
         _clock(run),
     )
@@ -104,6 +117,36 @@ def _garbage(run: RunSeries, overall: Overall) -> str | None:
         "No full garbage collection ran in the judged part, so garbage in reference cycles is "
         "not ruled out as the cause: it would go away with gc.collect()."
     )
+
+
+def _remedy(run: RunSeries, overall: Overall) -> str | None:
+    """The remedy that gave back about what had grown names the cause; one that gave back what the
+    allocator held says that it was free."""
+    rates = {one.process: one.verdict.bytes_per_step.value for one in overall.growing()}
+    for mark in run.recording.marks:
+        if mark.what != REMEDY:
+            continue
+        grown = rates.get(mark.process, 0.0) * run.axis.last_step
+        cause = _CAUSES.get(mark.text or "")
+        returned = _returned(mark, "in_use_bytes") + BLOCK_BYTES.value * _returned(
+            mark, "blocks_count"
+        )
+        if cause and grown and 1 / _ABOUT <= returned / grown <= _ABOUT:
+            return (
+                f"At the end of the run {cause[0]} gave back {text.size(returned)}, about what had "
+                f"grown: {cause[1]}."
+            )
+        resident = _returned(mark, "rss_bytes")
+        if mark.text == "trim" and resident >= _PASSING_WORTH_SAYING:
+            return (
+                f"At the end of the run malloc_trim gave {text.size(resident)} back to the system: "
+                f"memory that was free already, and that {run.allocator_of(mark.process)} held."
+            )
+    return None
+
+
+def _returned(mark: Mark, counter: str) -> float:
+    return mark.values.get(f"{counter} before", 0) - mark.values.get(f"{counter} after", 0)
 
 
 def _judged(verdict: Verdict, run: RunSeries, mono_ns: int) -> bool:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from leakscope import text
 from leakscope.judge.series import HELD, IN_USE, RSS, RunSeries
 from leakscope.model import Peak, Series
+from leakscope.record.reader import Recording
 
 FREED = "freed, held by the allocator"
 TRANSIENT = "transient, within a step"
@@ -27,15 +30,9 @@ def peak_of(run: RunSeries) -> Peak | None:
     highest = int(np.argmax(at_steps.values))
     standing, step = int(at_steps.values[highest]), at_steps.steps[highest]
     total = max(total, standing)
-    parts: dict[str, int] = {}
-    left = standing
-    roles = roles_of(run, process)
-    for role in _ROLES:
-        left -= _take(parts, _plural(role), roles.get(role, 0), left)
     in_use = _value_at(series.get(IN_USE), step)
-    left -= _take(parts, "other live memory", in_use - sum(parts.values()), left)
-    left -= _take(parts, FREED, _value_at(series.get(HELD), step), left)
-    _take(parts, "interpreter, libraries and small Python objects", left, left)
+    held = _value_at(series.get(HELD), step)
+    parts = split(standing, roles_of(run.recording, process), in_use, held)
     _take(parts, TRANSIENT, total - standing, total - standing)
     transient = parts.get(TRANSIENT, 0)
     says = f"{text.size(total)} at the highest point"
@@ -44,9 +41,21 @@ def peak_of(run: RunSeries) -> Peak | None:
     return Peak(total, at_step, parts, says)
 
 
-def roles_of(run: RunSeries, process: str) -> dict[str, int]:
+def split(resident: int, roles: Mapping[str, int], in_use: int, held: int) -> dict[str, int]:
+    """What resident memory consists of, as far as it is known; the parts add up to it."""
+    parts: dict[str, int] = {}
+    left = resident
+    for role in _ROLES:
+        left -= _take(parts, _plural(role), roles.get(role, 0), left)
+    left -= _take(parts, "other live memory", in_use - sum(parts.values()), left)
+    left -= _take(parts, FREED, held, left)
+    _take(parts, "interpreter, libraries and small Python objects", left, left)
+    return parts
+
+
+def roles_of(recording: Recording, process: str) -> dict[str, int]:
     """Bytes by role as the optimizer last had them."""
-    for census in reversed(run.recording.censuses):
+    for census in reversed(recording.censuses):
         if census.process == process and census.probe == "torch.optimizer":
             return {tally.role: tally.bytes for tally in census.tallies}
     return {}

@@ -4,6 +4,7 @@ import numpy as np
 
 from leakscope import text
 from leakscope.explain.rule import WORTH_SAYING, RunCase, harmless
+from leakscope.judge.account import BLOCK_BYTES
 from leakscope.judge.series import BLOCKS, IN_USE
 from leakscope.model import Series
 
@@ -13,8 +14,6 @@ _FREEING = 0.7
 """Share of the collections that must have freed something."""
 _OF_ALL_FALLS = 0.8
 """Share of all that was given back: memory falls at collections, and hardly anywhere else."""
-_BLOCK_BYTES = 71
-"""Of a small Python object; see judge/account.py."""
 
 
 @harmless("LS004")
@@ -44,7 +43,7 @@ def collector_saw_tooth(case: RunCase) -> str | None:
     """
     if not case.is_steady:
         return None
-    for metric, each in ((IN_USE, 1), (BLOCKS, _BLOCK_BYTES)):
+    for metric, each in ((IN_USE, 1), (BLOCKS, BLOCK_BYTES.value)):
         series = case.series(metric)
         freed = _freed_each_time(series) * each if series is not None else 0.0
         if series is not None and freed >= WORTH_SAYING:

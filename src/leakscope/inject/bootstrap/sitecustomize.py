@@ -36,10 +36,31 @@ _FORK_S = 0.005
 _PATIENCE_S = 1.0
 
 
-def _append(directory, process, line):
+def _number_in_job(names):
+    """The first of these variables that is a number, as leakscope.record.format reads them."""
+    for name in names:
+        value = os.environ.get(name, "")
+        if value and all("0" <= letter <= "9" for letter in value):
+            return int(value)
+    return None
+
+
+def _file_in_job(process):
+    """The name that leakscope.record.format.file_in_job gives it: with host, rank and restart."""
+    short = os.uname()[1].partition(".")[0]
+    host = "".join(c if c == "-" or (c.isalnum() and c < "\x80") else "_" for c in short)
+    name = "%s.%s" % (process, host or "host")
+    rank = _number_in_job(("RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK"))
+    if rank is not None:
+        restart = _number_in_job(("TORCHELASTIC_RESTART_COUNT", "SLURM_RESTART_COUNT"))
+        name += ".rank%d.restart%d" % (rank, restart or 0)
+    return name
+
+
+def _append(directory, name, line):
     """One write to this process's own file."""
     descriptor = os.open(
-        "%s/%s.jsonl" % (directory, process),
+        "%s/%s.jsonl" % (directory, name),
         os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC,
         0o644,
     )
@@ -77,7 +98,7 @@ def _say_hello(directory):
             sys.version_info[2],
         )
     )
-    _append(directory, process, line)
+    _append(directory, _file_in_job(process), line)
 
 
 def _import_agent():
@@ -273,7 +294,7 @@ class _FrameworkFinder:
         mark = '{"type":"mark","at":{"wall_ns":%d,"mono_ns":%d},"process":"%s","what":"%s"}\n'
         imported = (wall_ns - (now - self._imported_ns), self._imported_ns, process, "imported")
         line = mark % imported + mark % (wall_ns, now, process, "exiting")
-        _append(directory, process, line)
+        _append(directory, _file_in_job(process), line)
 
     def find_spec(self, name, path=None, target=None):
         # What we ourselves import is not the program starting up.
