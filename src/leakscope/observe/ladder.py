@@ -15,7 +15,7 @@ from __future__ import annotations
 from enum import Enum
 
 from leakscope.observe.budget import NATIVE_CREDIT_S, Budget
-from leakscope.observe.trend import Trend
+from leakscope.observe.trend import READINGS_A_FLOOR, Trend
 
 _ENOUGH_BYTES = 48 << 10
 _ENOUGH_BLOCKS = 2_500
@@ -25,10 +25,12 @@ first steps, by up to 2,000 blocks (freed tuples that Python keeps, one more wit
 pass), and resident memory by up to 2 MiB (thread stacks, pools of the C library); it has the word
 only where malloc's own counters cannot be read."""
 
-_ENOUGH_BY_PAGES = 1 << 20
-_ENOUGH_IN_LARGE = 20_000
-"""The same beside TensorFlow: a steady `fit` moves by some hundred KiB and 8,000 blocks from one
-collection to the next."""
+_ENOUGH_FOREIGN_BYTES = 4 << 20
+_ENOUGH_FOREIGN_BLOCKS = 50_000
+"""The same beside TensorFlow and JAX, where a look takes three times as long and leaks are large. A
+steady `fit` takes 25 MiB at once for its pools, creeps by 1 to 2 MiB over thousands of batches, and
+moves by 8,000 blocks from one collection to the next; a steady jitted loop of JAX moves by the
+arrays in flight."""
 
 _STEPS_BETWEEN = 24
 _STEPS_TRACED, _LONG_STEPS_TRACED = 4, 2
@@ -67,10 +69,11 @@ is earned, but for a third of the credit. In a PyTorch process of 0.5 ms steps t
 looks took 360 ms of the first two seconds (bench/workloads/leaking.py) and said nothing new."""
 
 
-_TICKS_A_FLOOR = 1
+_TICKS_A_FLOOR, _FOREIGN_TICKS_A_FLOOR = 1, 2
 _TICKS_BETWEEN = 7
 """By the clock rows are 20 ms apart at first and a tick is 10 ms: a program of half a second must
-have been looked at twice by then."""
+have been looked at twice by then. Beside TensorFlow and JAX one of half a second has built its
+model by then."""
 
 
 class Rung(Enum):
@@ -84,16 +87,16 @@ class Rung(Enum):
 class Ladder:
     """Says at a row which rung, if any, is to be climbed now."""
 
-    def __init__(
-        self, budget: Budget, *, is_clock: bool = False, is_by_pages: bool = False
-    ) -> None:
-        """`is_by_pages`: bytes in use are read from resident memory, beside a library with a pool
-        and a large heap of its own."""
+    def __init__(self, budget: Budget, *, is_clock: bool = False, is_foreign: bool = False) -> None:
+        """`is_foreign`: beside a framework with pools and a large heap of its own."""
         self._budget = budget
-        floor = {"readings_a_floor": _TICKS_A_FLOOR} if is_clock else {}
-        self._bytes = Trend(_ENOUGH_BY_PAGES if is_by_pages else _ENOUGH_BYTES, **floor)
-        self._blocks = Trend(_ENOUGH_IN_LARGE if is_by_pages else _ENOUGH_BLOCKS, **floor)
-        self._pages = Trend(_ENOUGH_PAGES, **floor)
+        ticks = _FOREIGN_TICKS_A_FLOOR if is_foreign else _TICKS_A_FLOOR
+        floor = ticks if is_clock else READINGS_A_FLOOR
+        enough_bytes = _ENOUGH_FOREIGN_BYTES if is_foreign else _ENOUGH_BYTES
+        enough_blocks = _ENOUGH_FOREIGN_BLOCKS if is_foreign else _ENOUGH_BLOCKS
+        self._bytes = Trend(enough_bytes, floor, has_jumps=is_foreign)
+        self._blocks = Trend(enough_blocks, floor, has_jumps=is_foreign)
+        self._pages = Trend(_ENOUGH_PAGES, floor)
         self._is_clock = is_clock
         self._between = _TICKS_BETWEEN if is_clock else _STEPS_BETWEEN
         self._rows = self._rises_seen = self._last_bytes = 0

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from leakscope.model import LOOKS, REMEDY, Census, Gap, Holding, Mark, Moment, Source, Window
+from leakscope.observe import foreign
 from leakscope.observe.budget import Budget
 from leakscope.observe.errand import Errand, is_main_thread
 from leakscope.observe.guard import guarded
@@ -73,7 +74,7 @@ class Looks:
 
     def _reset(self) -> None:
         self._ladder = Ladder(
-            self.budget, is_clock=self._source == _CLOCK, is_by_pages=self._pulse.has_pool
+            self.budget, is_clock=self._source == _CLOCK, is_foreign=foreign.is_present()
         )
         self._watch.forget()
         self._first: dict[str, int] = {}
