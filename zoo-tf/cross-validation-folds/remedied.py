@@ -7,7 +7,7 @@ import numpy as np
 import tensorflow as tf
 from tensorflow.python.framework import ops
 
-STEPS = int(os.environ.get("ZOO_STEPS", "26"))
+STEPS = int(os.environ.get("ZOO_STEPS", "40"))
 
 
 def data(rows=64, features=32, seed=0):

@@ -5,7 +5,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 import numpy as np
 import tensorflow as tf
 
-STEPS = int(os.environ.get("ZOO_STEPS", "400"))
+STEPS = int(os.environ.get("ZOO_STEPS", "1500"))
 
 
 class Embedder:

@@ -1,12 +1,14 @@
 """Objects of TensorFlow and JAX whose memory lies outside of Python: how much, if they can say.
 
 A tensor or an array tells its bytes and where they are. A traced graph, a tape, an iterator or a
-compiled function does not: those are counted, and called opaque. Only what the frameworks' own
+compiled function does not, nor does a Keras model, which leads to all of Keras: those are counted,
+and called opaque. Only what the frameworks' own
 classes offer is asked, by type and without importing anything.
 """
 
 from __future__ import annotations
 
+import gc
 import sys
 from typing import Any, NamedTuple
 
@@ -18,6 +20,7 @@ _OPAQUE = frozenset(
     {
         ("tensorflow.python.framework.func_graph", "FuncGraph"),
         ("tensorflow.python.eager.backprop", "GradientTape"),
+        ("keras.src.models.model", "Model"),
         ("tensorflow.python.data.ops.iterator_ops", "OwnedIterator"),
         ("jaxlib._jax", "PjitFunction"),
         ("jaxlib.xla_extension", "PjitFunction"),
@@ -25,6 +28,7 @@ _OPAQUE = frozenset(
     }
 )
 _OPS, _JAX = "tensorflow.python.framework.ops", "jax._src.core"
+_LEVELS, _MOST_SEEN = 3, 64
 _RESOURCE = 20
 """Number of TensorFlow's type `resource`: the handle of a variable."""
 
@@ -49,6 +53,22 @@ def is_tensor_type(kind: type) -> bool:
 def is_opaque_type(kind: type) -> bool:
     """Does it own memory that nobody can ask for?"""
     return _is_one_of(kind, _OPAQUE)
+
+
+def distance_to_opaque(items: list[Any], known: dict[int, bool]) -> int:
+    """0 where one of the items is such a thing, 1 or 2 where one leads to it at once (a tuple with
+    a model in it, a `History`), more otherwise. `known` has the answers about types so far, by
+    their ids."""
+    level = items
+    for distance in range(_LEVELS):
+        for one in level:
+            kind = type(one)
+            if id(kind) not in known:
+                known[id(kind)] = is_opaque_type(kind)
+            if known[id(kind)]:
+                return distance
+        level = gc.get_referents(*level)[:_MOST_SEEN]
+    return _LEVELS
 
 
 def memory_of(tensor: Any) -> Memory | None:

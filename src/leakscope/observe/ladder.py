@@ -69,6 +69,10 @@ is earned, but for a third of the credit. In a PyTorch process of 0.5 ms steps t
 looks took 360 ms of the first two seconds (bench/workloads/leaking.py) and said nothing new."""
 
 
+_FOREIGN_STEPS_A_FLOOR = 3
+"""Where models are trained one after another, thirty of them have few batches each, and few rows:
+three of the usual floors would be half of the run."""
+
 _TICKS_A_FLOOR, _FOREIGN_TICKS_A_FLOOR = 1, 2
 _TICKS_BETWEEN = 7
 """By the clock rows are 20 ms apart at first and a tick is 10 ms: a program of half a second must
@@ -90,14 +94,17 @@ class Ladder:
     def __init__(self, budget: Budget, *, is_clock: bool = False, is_foreign: bool = False) -> None:
         """`is_foreign`: beside a framework with pools and a large heap of its own."""
         self._budget = budget
-        ticks = _FOREIGN_TICKS_A_FLOOR if is_foreign else _TICKS_A_FLOOR
-        floor = ticks if is_clock else READINGS_A_FLOOR
+        if is_foreign:
+            floor = _FOREIGN_TICKS_A_FLOOR if is_clock else _FOREIGN_STEPS_A_FLOOR
+        else:
+            floor = _TICKS_A_FLOOR if is_clock else READINGS_A_FLOOR
         enough_bytes = _ENOUGH_FOREIGN_BYTES if is_foreign else _ENOUGH_BYTES
         enough_blocks = _ENOUGH_FOREIGN_BLOCKS if is_foreign else _ENOUGH_BLOCKS
         self._bytes = Trend(enough_bytes, floor, has_jumps=is_foreign)
         self._blocks = Trend(enough_blocks, floor, has_jumps=is_foreign)
         self._pages = Trend(_ENOUGH_PAGES, floor)
-        self._is_clock = is_clock
+        self._is_clock, self._is_foreign = is_clock, is_foreign
+        self._begun_step = 0
         self._between = _TICKS_BETWEEN if is_clock else _STEPS_BETWEEN
         self._rows = self._rises_seen = self._last_bytes = 0
         self._highest = self._rises_since_first = self._latest_step = 0
@@ -115,6 +122,8 @@ class Ladder:
 
     def due(self, now_ns: int, step: int, in_use: int, blocks: int, rss: int) -> Rung | None:
         """The rung to climb at this row. Values below zero were not read."""
+        if self._is_foreign and self._begun_step == 0:
+            self._begun_step = step  # by the clock, hundreds have passed while it was imported
         self._read(in_use, blocks, rss)
         if self._next is Rung.FIRST:
             wants = self._is_completed and self._rises and self._budget.allows(self._price, now_ns)
@@ -142,7 +151,7 @@ class Ladder:
             self._first_step = step
             self._cost_ns = max(cost_ns, 1)
             # A leak that took long to show itself is slow: it needs as long to show its holders.
-            between = max(self._between - _STEPS_TRACED, step // 2)
+            between = max(self._between - _STEPS_TRACED, (step - self._begun_step) // 2)
             self._next, self._at_step = Rung.WINDOW, step + between
             self._highest = self._last_bytes
             self._rises_since_first = 0

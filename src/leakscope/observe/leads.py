@@ -92,9 +92,10 @@ class Weighed(NamedTuple):
     """Lines that made what cannot be weighed, where they were noted."""
 
     @property
-    def opaque_count(self) -> float:
-        """How many things that cannot be weighed have come with the growth."""
-        return (self.lead.now - self.lead.before) * sum(self.opaque.values())
+    def opaque_count(self) -> int:
+        """How many items have come that bring things that cannot be weighed. Not how many of
+        those: what lies inside of a graph leads to all graphs around it."""
+        return self.lead.now - self.lead.before if self.opaque else 0
 
     @property
     def grown_bytes(self) -> float:
@@ -103,6 +104,10 @@ class Weighed(NamedTuple):
 
 def leads_of_containers(growers: list[Grower]) -> list[Lead]:
     leads = []
+    if foreign.is_present() and len(growers) > _GROWERS:
+        # With every model many tables of Keras become longer, by more than a list of the models.
+        known: dict[int, bool] = {}
+        growers = sorted(growers, key=lambda one: foreign.distance_to_opaque(one.newest(1), known))
     for grower in growers[:_GROWERS]:
         items, keys = grower.newest(_ITEMS_WEIGHED), grower.newest_keys(_ITEMS_WEIGHED)
         has_older = foreign.is_present()

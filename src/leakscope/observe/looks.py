@@ -39,6 +39,7 @@ given it back. Giving back 200 MiB took 42 ms (glibc 2.36)."""
 
 
 _PATIENCE_NS = 500_000_000
+_START_UP_PAUSE_NS = 1_000_000_000
 _errand = Errand()
 
 
@@ -67,6 +68,7 @@ class Looks:
         self._native: NativeWindow | None = None
         self._native_step = 0
         self._modules = 0
+        self._started_up_ns = 0
         self._overhead_bytes = 0
         self._has_told_sources = False
         self._errand = _errand
@@ -85,7 +87,10 @@ class Looks:
         if source == self._source and self._errand.is_outstanding:
             self._lose_patience()
             return
-        if source != self._source or (source == _CLOCK and self._is_importing()):
+        is_importing = source == _CLOCK and self._is_importing()
+        if is_importing:
+            self._note_start_up()
+        if source != self._source or is_importing:
             self._source = source
             self.abandon()
             self._reset()
@@ -129,6 +134,15 @@ class Looks:
         compiled for the first time."""
         before, self._modules = self._modules, len(sys.modules) + self._piles.novelty()
         return self._modules != before
+
+    def _note_start_up(self) -> None:
+        """TensorFlow takes seconds to import, some of them without a module that is new: the clock
+        of the run begins when there has been none for a while."""
+        now_ns = monotonic_ns()
+        is_first = self._started_up_ns == 0
+        if foreign.is_present() and (is_first or now_ns - self._started_up_ns < _START_UP_PAUSE_NS):
+            self._started_up_ns = now_ns
+            self._writer.append(Mark(self._now(), self._process, "imported"))
 
     def abandon(self) -> None:
         """Leave nothing on: the steps are counted differently now, or this is the end."""

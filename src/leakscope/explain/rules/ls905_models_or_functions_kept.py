@@ -33,8 +33,8 @@ def models_or_functions_kept(case: Case) -> bool:
     itself.
     """
     is_own = case.suspect.keeper is not None or case.suspect.named is not None
-    has_graphs = case.holding.opaque.get("FuncGraph", 0.0) > 0 or any(
-        link.type in ("History", "Sequential", "Functional") for link in case.below
-    )
+    has_graphs = any(
+        case.holding.opaque.get(name, 0.0) > 0 for name in ("FuncGraph", "Sequential", "Functional")
+    ) or any(link.type in ("History", "Sequential", "Functional") for link in case.below)
     is_library = any(link.type in ("FunctionCache", "Registry", "Graph") for link in case.above)
     return is_own and has_graphs and not is_library and case.holding.kind == "container"
