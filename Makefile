@@ -8,13 +8,16 @@ endif
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+VENV_TF := .venv-tf
+BIN_TF := $(VENV_TF)/bin
+READY_TF := $(VENV_TF)/.ready
 
-.PHONY: demo test check lint types layers tests browser matrix pictures vendored bench gpu-check gpu-deps clean
+.PHONY: demo test check lint types layers tests test-tf browser matrix matrix-tf pictures vendored bench bench-tf gpu-check gpu-deps clean
 
 demo: $(READY)
 	cd examples && ../$(BIN)/leakscope run train_with_history.py
 
-test: check tests
+test: check tests test-tf
 
 check: lint types layers
 
@@ -40,6 +43,19 @@ browser:
 		|| echo "make: chromium could not be installed; the tests of the HTML report are skipped"; \
 	else echo "make: no chromium and chromedriver, and no root or apt-get to install them;" \
 		"the tests of the HTML report are skipped"; fi
+
+# TensorFlow, Keras and JAX, in an environment of their own: torch is not in it. Where they cannot be
+# installed (no wheels for this machine, no network) those tests are skipped, and make says so.
+test-tf:
+	@if $(MAKE) --no-print-directory $(READY_TF); then \
+		$(BIN_TF)/python -m pytest -n 2 --dist worksteal -q tests/tf; \
+	else echo "make: TensorFlow and JAX could not be installed; tests/tf is skipped"; fi
+
+matrix-tf: $(READY_TF)
+	LEAKSCOPE_MATRIX=whole $(BIN_TF)/python -m pytest -n 2 --dist worksteal -q tests/tf/test_tf_rules.py
+
+bench-tf: $(READY_TF)
+	$(BIN_TF)/python bench/cost_tf.py --markdown docs/cost-tf.md
 
 # Every rule on its own program and on the repaired one.
 matrix: $(READY)
@@ -84,5 +100,11 @@ $(READY): pyproject.toml constraints.txt
 	$(BIN)/python -m compileall -q src
 	touch $@
 
+$(READY_TF): pyproject.toml constraints-tf.txt
+	test -x $(BIN_TF)/python || $(PYTHON) -m venv $(VENV_TF)
+	$(BIN_TF)/python -m pip install --quiet --disable-pip-version-check -c constraints-tf.txt -e '.[tf]'
+	$(BIN_TF)/python -m compileall -q src
+	touch $@
+
 clean:
-	rm -rf $(VENV) $(GPU_DEPS) .leakscope examples/.leakscope
+	rm -rf $(VENV) $(VENV_TF) $(GPU_DEPS) .leakscope examples/.leakscope

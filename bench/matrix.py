@@ -2,6 +2,7 @@
 
     python bench/matrix.py                          all pairs, written to tests/golden/
     python bench/matrix.py --only hook-every-step   one pair; the other rows stay as they are
+    python bench/matrix.py --zoo zoo-tf             those that need TensorFlow or JAX
 
 A pair with `rule = "LS301"` in its expected.toml is that rule's own: the rule is the one of the
 first finding on leaky.py (for what is no leak: among the notes), and is silent on fixed.py. No
@@ -25,7 +26,10 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 ZOO = ROOT / "zoo"
 ZOO_GPU = ZOO.parent / "zoo-gpu"
+ZOO_TF = ROOT / "zoo-tf"
+"""In a folder of their own: where the others run there is no TensorFlow."""
 GOLDEN = ROOT / "tests" / "golden" / "rule-matrix.txt"
+GOLDEN_TF = ROOT / "tests" / "golden" / "rule-matrix-tf.txt"
 _HARMLESS = "LS0"
 _NOBODY = "-"
 _LIMIT_S = 180.0
@@ -40,6 +44,7 @@ class Pair:
     also: frozenset[str]
     steps: int | None
     """As many as the rule needs, where that is fewer than the truth is told for."""
+    zoo: Path = ZOO
 
     @property
     def is_harmless(self) -> bool:
@@ -83,7 +88,7 @@ def pairs(folder: Path = ZOO) -> Iterator[Pair]:
             also = truth.get("also_rule", [])
             also = [also] if isinstance(also, str) else also
             steps = truth.get("rule_steps")
-            found.append(Pair(file.parent.name, truth["rule"], frozenset(also), steps))
+            found.append(Pair(file.parent.name, truth["rule"], frozenset(also), steps, folder))
     return iter(sorted(found, key=lambda pair: (pair.rule, pair.name)))
 
 
@@ -98,7 +103,7 @@ def run(pair: Pair, variant: str) -> Said:
         command += ["--out", str(Path(folder, "run")), "--report", str(report), f"{variant}.py"]
         done = subprocess.run(
             command,
-            cwd=ZOO / pair.name,
+            cwd=pair.zoo / pair.name,
             capture_output=True,
             text=True,
             timeout=_LIMIT_S,
@@ -143,15 +148,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--only", nargs="*", default=(), metavar="NAME")
+    parser.add_argument("--zoo", type=Path, default=ZOO)
     options = parser.parse_args(arguments)
-    known = GOLDEN.read_text(encoding="utf-8") if GOLDEN.exists() else ""
+    zoo = options.zoo.resolve()
+    golden = GOLDEN_TF if zoo == ZOO_TF else GOLDEN
+    known = golden.read_text(encoding="utf-8") if golden.exists() else ""
     rows = {row.name: row for row in rows_in(known)}
-    for pair in pairs():
+    for pair in pairs(zoo):
         if not options.only or pair.name in options.only:
             rows[pair.name] = row_of(pair)
             print(pair.rule, rows[pair.name], flush=True)
-    in_order = [rows[pair.name] for pair in pairs() if pair.name in rows]
-    GOLDEN.write_text(table(in_order), encoding="utf-8")
+    in_order = [rows[pair.name] for pair in pairs(zoo) if pair.name in rows]
+    golden.write_text(table(in_order), encoding="utf-8")
     return 0
 
 

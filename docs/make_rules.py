@@ -15,8 +15,8 @@ Written by `docs/make_rules.py` from the rules themselves; `leakscope explain LS
 
 A finding carries the number of the rule that explains it, a note that of the harmless behaviour it
 tells of. By hundreds: LS0 not a leak, and why it looks like one; LS1 the training loop; LS2 data
-and workers; LS3 framework state; LS4 GPU; LS5 Python; LS6 native code; LS7 inference and serving. A
-number is never given a second time.
+and workers; LS3 framework state; LS4 GPU; LS5 Python; LS6 native code; LS7 inference and serving;
+LS9 TensorFlow, Keras and JAX. A number is never given a second time.
 """
 
 

@@ -5,7 +5,7 @@ case("local model in fit()", "Sequential", "._forward_hooks", "OrderedDict", ite
 
 from __future__ import annotations
 
-from leakscope.attribute.suspects import Suspect
+from leakscope.attribute.suspect import Suspect
 from leakscope.explain.catalogue import rule_for
 from leakscope.explain.rule import Case
 from leakscope.model import Frame, Gap, Holding, Link, Moment, Site, SiteTally

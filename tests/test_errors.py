@@ -33,6 +33,7 @@ _ALL = [
     errors.missing_extra("pyarrow", "scale", "packed recordings"),
     errors.unknown_format("pdf", ("json", "terminal")),
     errors.no_safe_fix(".leakscope/x"),
+    errors.nothing_watched(),
     errors.source_changed("train.py", "its text is not the one that was recorded"),
     errors.did_not_grow(".leakscope/x", "STEADY"),
     errors.hidden_words(".leakscope/x"),

@@ -33,15 +33,18 @@ def _run_block(step, steps):
 
 @contextmanager
 def _nobody_listening():
-    """leakscope's hooks taken out of torch, its classes and the collector, and put back."""
-    from leakscope.frameworks.torch import _armed
+    """leakscope's hooks taken out of the frameworks, their classes and the collector, and put
+    back."""
+    from leakscope.frameworks import keras, tensorflow, torch
 
-    (adapter,) = _armed.values()
-    optimizer = sys.modules["torch.optim.optimizer"]
-    hooks = (optimizer._global_optimizer_pre_hooks, optimizer._global_optimizer_post_hooks)
+    adapters = [one for each in (torch, tensorflow, keras) for one in each._armed.values()]
+    optimizer = sys.modules.get("torch.optim.optimizer")
+    hooks = ()
+    if optimizer is not None:
+        hooks = (optimizer._global_optimizer_pre_hooks, optimizer._global_optimizer_post_hooks)
     taken = [dict(each) for each in hooks]
     callbacks = gc.callbacks[:]
-    known = [*adapter._taps, *adapter._weaker_taps]
+    known = [tap for one in adapters for tap in (*one._taps, *getattr(one, "_weaker_taps", ()))]
     taps = [tap for tap in known if tap._owner().__dict__.get(tap._name) is tap]
     gc.callbacks.clear()
     for each in hooks:

@@ -17,21 +17,23 @@ from collections.abc import Callable
 from time import monotonic_ns, thread_time_ns
 from typing import Any
 
-from leakscope.frameworks import torch as torch_adapter
+from leakscope.frameworks.arming import Arming
 from leakscope.model import Census, Gap, Mark, Moment, ProcessStart, Tally
 from leakscope.observe.brink import Brink
+from leakscope.observe.budget import LARGE_CREDIT_S
 from leakscope.observe.counter import StepCounter
 from leakscope.observe.devices import Door
 from leakscope.observe.guard import guarded
 from leakscope.observe.looks import Looks
 from leakscope.observe.native_heap import open_native_heap
+from leakscope.observe.piles import Piles
 from leakscope.observe.pulse import Pulse
 from leakscope.observe.role import Childhood, follow_named_forks
 from leakscope.observe.ticker import FIRST_S, Ticker, import_threading
 from leakscope.record.format import JOB_VARIABLES, file_in_job, name_process, storable
 from leakscope.record.writer import Writer
 
-SOURCES = ("tick", "dataloader", "fetch", "forward", "optimizer", "api")
+SOURCES = ("tick", "dataloader", "fetch", "forward", "call", "batch", "optimizer", "api")
 """What can count as a step, the weakest first: a stronger one takes over when it speaks."""
 
 _COUNTED_ALWAYS = ("api", "fetch")
@@ -67,6 +69,7 @@ class Agent:
         self.steps_from = steps_from
         self._budget = budget
         self._heap = open_native_heap()
+        self._pool = ""
         self._collections = 0
         self._next_told_ns = 0
         self._next_collect_ns = 0 if os.environ.get("LEAKSCOPE_COLLECT") else sys.maxsize
@@ -77,8 +80,9 @@ class Agent:
         """How many of each source so far; always these objects, which the hooks hold."""
         self.on_idle: Callable[[], None] | None = None
         """Called when no row has been taken for a while, from a place where that costs nothing."""
-        self.is_armed = False
-        """True once the hooks of a framework are in place."""
+        self.piles = Piles()
+        """What frameworks pile up outside of Python, for the looks."""
+        self._arming = Arming(self)
         self._ticker: Ticker | None = None
         self._reset(name_process(os.getpid()), "process")
 
@@ -105,7 +109,9 @@ class Agent:
     def start(self) -> None:
         """Say who we are, and listen to the collector, to forks and to the end."""
         self.pulse = Pulse(self.process, self.writer, self._heap.read, self._budget)
-        self.looks = Looks(self.process, self.writer, self.pulse, self.now, self._budget)
+        self.looks = Looks(
+            self.process, self.writer, self.pulse, self.now, self._budget, self.piles
+        )
         self._look = guarded(self.looks.on_row, "attribution", self.gap)
         self.brink = Brink(
             self.process, self.writer, self.now, lambda: self.looks.budget, self.looks.tell_sources
@@ -127,10 +133,8 @@ class Agent:
         self.writer.append(Mark(self.now(), self.process, "armed"))
 
     def arm(self, *, is_loaded: bool = False) -> None:
-        """Hook the framework, if it is there."""
-        # Said first: arming allocates, which may start a collection, which would arm again.
-        self.is_armed = True
-        self.is_armed = torch_adapter.arm(self, is_loaded=is_loaded)
+        """Hook the frameworks that are there."""
+        self._arming.arm(is_loaded=is_loaded)
 
     def introduce(self) -> None:
         """Write who this process is; again when more is known of it."""
@@ -138,6 +142,8 @@ class Agent:
         environment = {name: storable(os.environ[name]) for name in told}
         environment |= {"allocator": self._heap.allocator, **self._childhood.group}
         environment |= self.devices
+        if self._pool:
+            environment["pool"] = self._pool
         self.writer.append(
             ProcessStart(
                 process=self.process,
@@ -220,7 +226,7 @@ class Agent:
         self._learn_role(self)
         # A loader's worker, or a rank: its steps are on their way.
         is_for_steps = self.kind != "process" and not self._childhood.is_of_a_pool
-        is_torchs_child = self.is_armed and is_for_steps
+        is_torchs_child = self._arming.is_torch_armed and is_for_steps
         if self._is_closed or self._rank > _RANK["tick"] or is_torchs_child:
             return False
         counter, pulse = self.counters["tick"], self.pulse
@@ -278,6 +284,14 @@ class Agent:
             self.kind, self.name = kind, name
             self.introduce()
 
+    def met_pool(self, name: str) -> None:
+        """A library takes large regions from malloc and hands them out itself."""
+        if not self.pulse.has_pool:
+            self.pulse.has_pool = True
+            self._pool = name
+            self.looks.budget.credit_s = LARGE_CREDIT_S
+            self.introduce()
+
     def met_dataset(self, dataset: Any) -> None:
         self.looks.note_preloaded(dataset)
 
@@ -317,6 +331,8 @@ class Agent:
                 self._ticker.stop()
             self.looks.abandon()
             self.brink.close()
+            guarded(self.looks.take_censuses, "counts of frameworks", self.gap)()
+            guarded(self.looks.tell_piles, "counts of frameworks", self.gap)()
             self.pulse.flush()
             self.pulse.next_row_ns = sys.maxsize
             # The last steps may have no row; their number is the number of steps all the same.
@@ -325,7 +341,9 @@ class Agent:
             self.writer.close()
 
     def stop(self) -> None:
-        """Close, and leave no callback behind."""
+        """Close, and leave no hook and no callback behind."""
+        self._arming.disarm()
+        self.piles.withdraw()
         self.close()
         if self.on_collection in gc.callbacks:
             gc.callbacks.remove(self.on_collection)
@@ -334,8 +352,9 @@ class Agent:
     def _note_collection(self, phase: str, info: dict[str, int]) -> None:
         if phase == "start" or self._is_closed:
             return
-        if not self.is_armed:
-            self.arm()  # torch may have come after us
+        # A framework may have come after us; where one is here already, another is rare.
+        if info["generation"] or not self._arming.has_armed:
+            self.arm()
         if self.on_idle is not None and monotonic_ns() > self.pulse.next_row_ns + _IDLE_NS:
             self.on_idle()
         if info["generation"] == 2:
@@ -454,5 +473,4 @@ _start_late = guarded(start_for_run, "agent", lambda gap: None)
 
 def stop_agent(agent: Agent) -> None:
     """Take every hook back and close the file; what was recorded stays."""
-    torch_adapter.disarm(agent)
     agent.stop()

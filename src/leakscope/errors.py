@@ -28,6 +28,7 @@ SLUGS = (
     "no-such-rule",
     "not-a-recording",
     "not-watched",
+    "nothing-watched",
     "other-bisect",
     "recording-too-new",
     "run-failed",
@@ -123,6 +124,15 @@ def recording_too_new(path: str, found: int, understood: int) -> LeakscopeError:
         why=f"it has format {found}, and this version reads formats up to {understood}",
         do="update leakscope here: pip install --upgrade leakscope",
         slug="recording-too-new",
+    )
+
+
+def nothing_watched() -> LeakscopeError:
+    return LeakscopeError(
+        "there is nothing to report on yet",
+        why="the callback has not been given to fit(), or fit() has not begun",
+        do="call model.fit(…, callbacks=[callback]) first",
+        slug="nothing-watched",
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import textwrap
 
-from leakscope.attribute.suspects import Suspect
+from leakscope.attribute.suspect import Suspect
 from leakscope.explain.catalogue import rule_for
 from leakscope.explain.rule import Case
 from leakscope.model import Gap, Holding, Link, Moment, Site

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from leakscope.analysis import analyse
-from leakscope.attribute.suspects import Suspect
+from leakscope.attribute.suspect import Suspect
 from leakscope.explain.findings import ranked
 from leakscope.explain.known import Entry, known_for, load_known, module_of, read_entries
 from leakscope.explain.versions import is_within

@@ -5,7 +5,7 @@ from __future__ import annotations
 from textwrap import dedent
 from typing import NamedTuple
 
-from leakscope.attribute.suspects import Suspect
+from leakscope.attribute.suspect import Suspect
 from leakscope.fix.propose import propose
 from leakscope.fix.rewrite import rewrite
 from leakscope.model import Frame, Holding, Link, Moment, Site, SiteTally

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from suspects import FILE, Case, suspect_of, text_of
 
-from leakscope.attribute.suspects import Suspect
+from leakscope.attribute.suspect import Suspect
 from leakscope.fix.findings import with_diffs
 from leakscope.model import Finding, Fix, Gap, Site
 

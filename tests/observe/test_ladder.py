@@ -16,10 +16,15 @@ KIB = 1024
 
 
 def climbs(
-    in_use: list[int], *, share: float = 0.01, step_ns: int = 10 * MS, cost_ns: int = 50 * MS
+    in_use: list[int],
+    *,
+    share: float = 0.01,
+    step_ns: int = 10 * MS,
+    cost_ns: int = 50 * MS,
+    is_foreign: bool = False,
 ) -> list[tuple[int, Rung]]:
     """Feed one reading a step; every rung that is due is climbed at a fixed cost."""
-    ladder = Ladder(Budget(share, now_ns=0))
+    ladder = Ladder(Budget(share, now_ns=0), is_foreign=is_foreign)
     climbed = []
     now_ns = 0
     for step, value in enumerate(in_use):
@@ -123,3 +128,20 @@ def test_a_leak_that_is_well_explained_waits_until_the_next_look_is_earned() -> 
 
     assert looks(1.0) == 1
     assert looks(0.6) > 1
+
+
+@given(st.integers(0, 2_000), st.integers(1, 200))
+def test_a_pool_that_takes_a_region_is_not_looked_at_beside_tensorflow(at: int, mib: int) -> None:
+    """Breaks when a clean `fit` is looked at: it takes 25 MiB at once and creeps 1 KiB a step."""
+    pool = [step * KIB + (step >= at) * mib * KIB * KIB for step in range(2_500)]
+    assert climbs(pool, is_foreign=True) == []
+
+
+def test_graphs_that_pile_up_are_looked_at_beside_tensorflow() -> None:
+    rungs = [rung for _, rung in climbs([s * 500 * KIB for s in range(100)], is_foreign=True)]
+    assert rungs[:3] == [Rung.FIRST, Rung.WINDOW, Rung.SECOND]
+
+
+def test_models_that_are_kept_now_and_then_are_looked_at_beside_tensorflow() -> None:
+    trials = [step // 30 * 8_000 * KIB for step in range(600)]
+    assert Rung.SECOND in [rung for _, rung in climbs(trials, is_foreign=True)]

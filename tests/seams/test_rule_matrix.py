@@ -47,7 +47,8 @@ def test_a_rule_speaks_about_its_own_program_only(name: str) -> None:
 
 def test_every_rule_has_one_program_of_its_own() -> None:
     # Those about GPUs are run by `make gpu-check`, on a machine that has one.
-    count = Counter(pair.rule for pair in (*PAIRS.values(), *matrix.pairs(matrix.ZOO_GPU)))
+    elsewhere = [*matrix.pairs(matrix.ZOO_GPU), *matrix.pairs(matrix.ZOO_TF)]
+    count = Counter(pair.rule for pair in (*PAIRS.values(), *elsewhere))
     assert count == Counter(page.code for page in load_catalogue().pages)
 
 
@@ -69,7 +70,8 @@ def test_the_table_is_read_as_it_is_written() -> None:
 
 def test_every_rule_that_the_zoo_names_exists() -> None:
     codes = {page.code for page in load_catalogue().pages}
-    for file in matrix.ZOO.glob("*/expected.toml"):
+    files = (*matrix.ZOO.glob("*/expected.toml"), *matrix.ZOO_TF.glob("*/expected.toml"))
+    for file in files:
         truth = tomllib.loads(file.read_text())
         also = truth.get("also_rule", [])
         named = {truth.get("rule", "LS501"), *([also] if isinstance(also, str) else also)}

@@ -7,7 +7,8 @@ import os
 from collections.abc import Iterator, Mapping
 
 from leakscope.attribute.fingerprint import fingerprint
-from leakscope.attribute.suspects import Explained, Suspect
+from leakscope.attribute.suspect import Suspect
+from leakscope.attribute.suspects import Explained
 from leakscope.judge.crowd import Crowd
 from leakscope.model import Holding, Link, Moment, Site
 from leakscope.record.reader import Recording

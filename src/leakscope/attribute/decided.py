@@ -17,10 +17,10 @@ from msgspec.structs import replace
 from leakscope import text
 from leakscope.attribute.device import bytes_on
 from leakscope.attribute.guard import is_ever_emptied
+from leakscope.attribute.suspect import Suspect
 from leakscope.attribute.suspects import (
     BLOCK_BYTES,
     CLOCK,
-    Suspect,
     looked_at,
     sources_for,
     suspects_of,

@@ -7,7 +7,8 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from leakscope.attribute.crowd import explain_crowd
-from leakscope.attribute.suspects import Explained, Suspect, explain_growth, sources_for
+from leakscope.attribute.suspect import Suspect
+from leakscope.attribute.suspects import Explained, explain_growth, sources_for
 from leakscope.judge.account import Account
 from leakscope.judge.overall import Overall
 from leakscope.judge.series import RESERVED, RSS

@@ -20,6 +20,8 @@ from leakscope.attribute.guard import has_capacity_guard
 from leakscope.attribute.hooks import is_in_hook
 from leakscope.attribute.keeper import find_keepers
 from leakscope.attribute.places import site_of
+from leakscope.attribute.suspect import Suspect
+from leakscope.attribute.unweighed import give_the_rest
 from leakscope.judge.series import PINNED
 from leakscope.model import DEVICE_TOOL, Holding, Link, Site, SiteTally, Window
 from leakscope.record.reader import Columns, Recording
@@ -34,6 +36,7 @@ _AGREES = 0.2
 other value was tried."""
 _WINDOWS_AGREEING = 2
 SHARED_PAGES = "shared-pages"
+PILE = "pile"
 
 CLOCK = "tick"
 _COUNTS_OF_A_LOOK = 3
@@ -42,25 +45,6 @@ _FEWEST_A_STEP = 0.2
 """Blocks a step: fewer than one in five steps is what a step has in flight, or a pool's refill."""
 
 _NAMED = ("attribute", "global", "class", "local", "closure", "cache", "generator", "default")
-
-
-class Suspect(NamedTuple):
-    """One holder that keeps more with every step."""
-
-    holding: Holding
-    share: float
-    """Of the growth of its process."""
-    count_per_step: float
-    site: Site | None
-    keeper: Site | None
-    named: Link | None
-    fingerprint: str
-    is_bounded: str
-    """Why it may stop by itself; empty if nothing says so."""
-    looks: int
-    """At how many looks in a row it had grown."""
-    is_kept_in_hook: bool = False
-    """The keeping statement is part of a function that torch calls as a hook."""
 
 
 class Explained(NamedTuple):
@@ -110,14 +94,17 @@ def explain_growth(
     found = []
     is_by_marks = device is None and _is_by_marks(recording, process, latest)
     for holding in latest:
-        rate = _count_per_step(holding) * bytes_on(holding, device)
+        count = _count_per_step(holding)
         if is_by_marks and len(holding.counts) >= _COUNTS_OF_A_LOOK:
-            rate = _first_rate(holding) * bytes_on(holding, device)
-        if measured <= 0 or rate <= 0:
+            count = _first_rate(holding)
+        rate = count * bytes_on(holding, device)
+        if measured <= 0 or count <= 0 or (rate <= 0 and not holding.opaque):
             continue
         found.append(_suspect(holding, rate / measured, sources))
-    if device is None and per_step is None and not is_resident:
-        found = _by_later_growth(found, measured, recording, latest)
+    if device is None:
+        found = give_the_rest(found, measured)
+        if per_step is None and not is_resident:
+            found = _by_later_growth(found, measured, recording, latest)
     if sum(suspect.share for suspect in found) < _ENOUGH_EXPLAINED:
         if device is None:
             found += _native_suspects(recording, process, measured, sources)
@@ -283,10 +270,11 @@ def sources_for(recording: Recording, process: str) -> Mapping[str, str]:
 def _latest(holdings: Sequence[Holding], process: str) -> list[Holding]:
     """Those of the last look: what grew once and stopped is not among them."""
     ours = [one for one in holdings if one.process == process and one.kind != SHARED_PAGES]
-    if not ours:
-        return []
-    last = max(holding.counts[-1][0] for holding in ours)
-    return [holding for holding in ours if holding.counts[-1][0] == last]
+    looked = [one for one in ours if one.kind != PILE]
+    # Piles are counted to the end of the run, after the last look.
+    piles = [one for one in ours if one.kind == PILE][-1:]
+    last = max((holding.counts[-1][0] for holding in looked), default=0)
+    return [holding for holding in looked if holding.counts[-1][0] == last] + piles
 
 
 def _measured_per_step(
@@ -312,6 +300,8 @@ def _measured_per_step(
     if live is None:
         # Resident memory has the small objects in it already.
         return max(_slope(columns, "rss_bytes", first, last) or 0.0, 0.0)
+    if recording.pool_of(process):
+        return max(live, 0.0)
     blocks = _slope(columns, "blocks_count", first, last) or 0.0
     return max(live, 0.0) + BLOCK_BYTES * max(blocks, 0.0)
 
@@ -343,9 +333,10 @@ def _measured_by_marks(recording: Recording, process: str) -> float:
         return 0.0
     first, opened = looks[:2]
     steps = (opened.at.step or 0) - (first.at.step or 0)
+    of_blocks = 0.0 if recording.pool_of(process) else BLOCK_BYTES
     grown = sum(
         (opened.values.get(name, 0) - first.values.get(name, 0)) * size
-        for name, size in (("in_use_bytes", 1.0), ("blocks_count", BLOCK_BYTES))
+        for name, size in (("in_use_bytes", 1.0), ("blocks_count", of_blocks))
     )
     return max(grown, 0.0) / steps if steps > 0 else 0.0
 

@@ -29,7 +29,7 @@ from leakscope.model import Outcome, Picture, Report
 from leakscope.render import draws
 from leakscope.supervise import Exited, Supervisor
 
-STEPS_FROM = ("auto", "optimizer", "forward", "dataloader", "time")
+STEPS_FROM = ("auto", "optimizer", "batch", "call", "forward", "dataloader", "time")
 
 
 def prepare(parser: argparse.ArgumentParser) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from leakscope.attribute.suspects import Suspect
+from leakscope.attribute.suspect import Suspect
 from leakscope.lint.hit import Hit
 from leakscope.lint.reading import hits_in
 from leakscope.model import Gap, Site

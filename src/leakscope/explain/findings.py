@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from leakscope import text
 from leakscope.attribute.growth import Attribution
 from leakscope.attribute.places import relative
-from leakscope.attribute.suspects import Suspect
+from leakscope.attribute.suspect import Suspect
 from leakscope.explain.catalogue import rule_for
 from leakscope.explain.confirm import Sources
 from leakscope.explain.known import WAITS, Entry, known_for, load_known

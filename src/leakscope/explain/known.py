@@ -16,7 +16,7 @@ from typing import Literal
 import msgspec
 from msgspec.structs import replace
 
-from leakscope.attribute.suspects import Suspect
+from leakscope.attribute.suspect import Suspect
 from leakscope.explain.versions import is_within, parts_of
 from leakscope.model import Link, Machine
 

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from leakscope.attribute.suspects import Suspect
+from leakscope.attribute.suspect import Suspect
 from leakscope.judge.overall import Overall
 from leakscope.judge.series import RunSeries
 from leakscope.model import Holding, Link, Outcome, Series, Shape, Verdict
@@ -44,6 +44,8 @@ class Weight(IntEnum):
     """It knows who holds: a cache, an iterator, a queue, a hook, a library's registry."""
     CAUSE = 4
     """It knows what is done: a cycle, a copy on write, a graph that gets longer."""
+    FRAMEWORK = 5
+    """It knows the very table of a framework, or what only one framework has."""
 
 
 class Case(NamedTuple):
@@ -135,6 +137,13 @@ class RunCase(NamedTuple):
             if census.process == self.lead and census.probe == device:
                 return sum(tally.bytes for tally in census.tallies if tally.role == role)
         return 0
+
+    def told(self, probe: str, role: str) -> int | None:
+        """What a framework last counted itself in the stepping process; None if it did not."""
+        for census in reversed(self.run.recording.censuses):
+            if census.process == self.lead and census.probe == probe:
+                return next((one.count for one in census.tallies if one.role == role), None)
+        return None
 
     def threads(self) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
         """The number of threads while steps were made: at which steps it was read, and how many."""

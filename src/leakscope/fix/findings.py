@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from leakscope.attribute.suspects import Suspect
+from leakscope.attribute.suspect import Suspect
 from leakscope.fix.edits import CannotEditError, Change
 from leakscope.fix.propose import merged, propose, unified_diff
 from leakscope.model import Finding, Fix, Gap

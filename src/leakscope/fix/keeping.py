@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from leakscope.attribute.program import Module, Program, last_name
 from leakscope.attribute.references import Target, target_of
 from leakscope.attribute.stacks import assigned_by, statement_at
-from leakscope.attribute.suspects import Suspect
+from leakscope.attribute.suspect import Suspect
 from leakscope.fix.values import is_cut, is_surely_tensor, may_be_plain
 from leakscope.model import Holding, Link, Site
 

@@ -7,7 +7,7 @@ import difflib
 import os
 from collections.abc import Mapping, Sequence
 
-from leakscope.attribute.suspects import Suspect
+from leakscope.attribute.suspect import Suspect
 from leakscope.fix.caches import bound_cache, is_cache
 from leakscope.fix.copies import keep_copy, keep_without_traceback, keeps_base, keeps_traceback
 from leakscope.fix.detach import carries_graph, let_go_of_graph

@@ -11,12 +11,12 @@ import sys
 from collections.abc import Callable
 from contextlib import suppress
 from types import CodeType, FrameType
-from typing import Any, Protocol
+from typing import Any
 from weakref import WeakKeyDictionary, WeakSet
 
-from leakscope.model import Gap, Tally
-from leakscope.observe.counter import StepCounter
-from leakscope.observe.devices import Door, open_door
+from leakscope.frameworks.listener import Listener
+from leakscope.model import Tally
+from leakscope.observe.devices import open_door
 from leakscope.observe.guard import guarded
 from leakscope.observe.tap import CallTap, Tap
 
@@ -30,24 +30,6 @@ _TAP_CODE = Tap.__get__.__code__
 
 _OPTIMIZERS_TO_MEET = 4
 """Optimizers that step within so many steps of each other are one training loop's (a GAN's two)."""
-
-
-class Listener(Protocol):
-    """What the adapter needs of the agent."""
-
-    counters: dict[str, StepCounter]
-    kind: str
-    steps_from: str
-    on_idle: Callable[[], None] | None
-
-    def beat(self, source: str) -> None: ...
-    def row_before_first_step(self) -> None: ...
-    def mark(self, what: str, *, began_ns: int = 0, text: str | None = None) -> None: ...
-    def census(self, probe: str, tallies: tuple[Tally, ...]) -> None: ...
-    def gap(self, gap: Gap) -> None: ...
-    def became(self, kind: str, name: str) -> None: ...
-    def met_dataset(self, dataset: Any) -> None: ...
-    def met_devices(self, door: Door) -> None: ...
 
 
 class TorchAdapter:

@@ -16,7 +16,7 @@ CLOCKS = ("time", "tick")
 """Rows by the clock: the supervisor's, from outside, and the agent's own, which has the exact
 counters. Their numbers are no steps that the user knows."""
 
-STRENGTH = (*CLOCKS, "dataloader", "fetch", "forward", "optimizer", "api")
+STRENGTH = (*CLOCKS, "dataloader", "fetch", "forward", "call", "batch", "optimizer", "api")
 """Sources of rows, the weakest first."""
 
 TICK_S = 0.01

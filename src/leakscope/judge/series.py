@@ -92,6 +92,11 @@ class RunSeries:
         start = self.recording.starts.get(process)
         return (start.environment.get("allocator") if start else None) or "the allocator"
 
+    def pool_of(self, process: str) -> str:
+        """A library's own pool, where the process has one: bytes in use are then what is resident
+        and not held free."""
+        return self.recording.pool_of(process)
+
     def rise_after_last_step(self) -> float:
         """How much the stepping process grew when it stepped no more, if that is worth a word."""
         process = self.axis.process
@@ -138,7 +143,7 @@ class RunSeries:
         ]
         first, last = min(moments, default=0), max(moments, default=0)
         return clock_axis(
-            max([first, *self._marked("imported", "armed")]),
+            max([first, *self._marked("imported", "armed", "compiled")]),
             min([last, *self._marked("exiting", "end")]),
             self._looks(),
         )
@@ -259,6 +264,7 @@ class RunSeries:
             floors=floors,
             is_exact=metric in _EXACT,
             resolution=0.0 if metric in _EXACT else _PAGE,
+            has_blocks=metric == IN_USE and bool(self.pool_of(process)),
         )
 
 

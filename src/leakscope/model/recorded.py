@@ -85,7 +85,7 @@ class Pulses(Written, frozen=True, tag="pulses"):
 
     process: str
     source: str
-    """Where the rows come from: optimizer, forward, dataloader, fetch, api, time."""
+    """Where the rows come from: optimizer, batch, call, forward, dataloader, fetch, api, time."""
     columns: dict[str, list[int | None]]
     spent_ns: int = 0
     """What taking and writing the rows up to this block cost the program."""
@@ -194,7 +194,7 @@ class Holding(Written, frozen=True, tag="holding"):
     at: Moment
     process: str
     kind: str
-    """container, graph, array, chain, cycle, gradient cycle, shared-pages or native."""
+    """container, graph, array, chain, cycle, gradient cycle, shared-pages, pile or native."""
     path: tuple[Link, ...]
     """From a root to the thing that grows, and on to what it keeps."""
     grows_at: int
@@ -217,6 +217,9 @@ class Holding(Written, frozen=True, tag="holding"):
     bound: str = ""
     """Why it cannot grow for ever, where that can be read: `a deque with maxlen=1000`."""
     sites: tuple[SiteTally, ...] = ()
+    opaque: dict[str, float] = {}
+    """What one more of them keeps whose memory nobody can tell (traced graphs, compiled functions):
+    how many of each kind. `bytes_each` is without it."""
 
 
 class Window(Written, frozen=True, tag="window"):

@@ -55,6 +55,8 @@ class Series(Noun, frozen=True):
     """True for counters that an allocator keeps itself; False for RSS and its kin."""
     resolution: float = 0.0
     """Smallest change the counter can show (a page for RSS)."""
+    has_blocks: bool = False
+    """Python's own small objects are counted in it."""
 
 
 class Rate(Noun, frozen=True):

@@ -27,6 +27,8 @@ _name_of_class: Any = type.__dict__["__name__"]
 _qualname_of_class: Any = type.__dict__["__qualname__"]
 _module_of_class: Any = type.__dict__["__module__"]
 _mro_of_class: Any = type.__dict__["__mro__"]
+_GRAPHS = "tensorflow.python.framework.func_graph"
+_dict_offset: Any = type.__dict__["__dictoffset__"]
 _dict_of_class: Any = type.__dict__["__dict__"]
 _dict_of_module: Any = _dict_of_class.__get__(ModuleType)["__dict__"]
 
@@ -136,6 +138,9 @@ def dict_of(obj: object) -> dict[Any, Any] | None:
             with suppress(AttributeError, TypeError):
                 found = descriptor.__get__(obj)
                 return found if type(found) is dict else None
+    if _dict_offset.__get__(type(obj)) and _GRAPHS in sys.modules:
+        # A class written in C that shows its dict under no name: TensorFlow's graphs.
+        return next((one for one in gc.get_referents(obj) if type(one) is dict), None)
     return None
 
 

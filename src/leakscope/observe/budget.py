@@ -13,6 +13,10 @@ _CREDIT_S = 60.0
 it has earned them, a first look and a second in a PyTorch process (some 280,000 objects). Only
 programs whose memory rises ever spend it."""
 
+LARGE_CREDIT_S = 180.0
+"""The same where the heap is three times as large before the program has begun: TensorFlow and
+Keras bring 700,000 objects, and a first look and a second take 1.2 to 1.8 s."""
+
 NATIVE_CREDIT_S = 40.0
 """More of it for native windows, which come last, and only if nothing else has explained it."""
 
@@ -25,10 +29,11 @@ class Budget:
         self.spent_ns = 0
         self.longest_ns = 0
         """The longest the program has been made to wait at once."""
+        self.credit_s = _CREDIT_S
         self._started_ns = monotonic_ns() if now_ns is None else now_ns
 
     def left_ns(self, now_ns: int) -> int:
-        earned_ns = (now_ns - self._started_ns + _CREDIT_S * 1e9) * self.share
+        earned_ns = (now_ns - self._started_ns + self.credit_s * 1e9) * self.share
         return int(earned_ns) - self.spent_ns
 
     def allows(self, cost_ns: float, now_ns: int, more_credit_s: float = 0.0) -> bool:

@@ -13,6 +13,7 @@ from itertools import compress, islice
 from typing import Any, NamedTuple
 
 from leakscope.observe.heap import Heap
+from leakscope.observe.piles import our_tables
 
 _LENGTHS: dict[type, Callable[[Any], int]] = {
     list: list.__len__,
@@ -84,16 +85,23 @@ class Grower(NamedTuple):
     def newest(self, most: int) -> list[Any]:
         """Some of what has been added last; of a set, of what is in it; of a dict, the values.
         Not the very last: the step that is under way holds that too."""
-        return self._without_last(_newest, most)
+        return self._without_last(_newest, min(most + 1, self.grown))
+
+    def before_newest(self, newest: int, most: int) -> list[Any]:
+        """Some of what came right before so many newest ones, and is of their kind."""
+        most = min(newest + most + 1, 2 * self.grown, self.now)
+        return self._without_last(_newest, most)[newest:]
 
     def newest_keys(self, most: int) -> list[Any]:
-        return self._without_last(_newest_keys, most) if self.base is dict else []
+        if self.base is not dict:
+            return []
+        return self._without_last(_newest_keys, min(most + 1, self.grown))
 
     def _without_last(
         self, read: Callable[[Any, type, int], Iterator[Any]], most: int
     ) -> list[Any]:
         try:
-            items = list(read(self.it, self.base, min(most + 1, self.grown)))
+            items = list(read(self.it, self.base, most))
         except RuntimeError:
             return []  # another thread changes it right now
         return items[1:] if len(items) > 1 else items
@@ -117,10 +125,11 @@ def find_growing(now: Lengths, before: Lengths) -> list[Growing]:
     """Containers that are longer than they were, the longest growth first."""
     known = dict(zip(before.ids, before.lengths, strict=True))
     fewest = max(_FEWEST, _FEWEST_A_STEP * (now.step - before.step))
+    ours = set(map(id, our_tables))
     growing = [
         (length - known[key], Growing(key, known[key], length, place >= now.tracked))
         for place, (key, length) in enumerate(zip(now.ids, now.lengths, strict=True))
-        if length >= fewest and length - known.get(key, length) >= fewest
+        if length >= fewest and length - known.get(key, length) >= fewest and key not in ours
     ]
     growing.sort(key=lambda one: -one[0])
     return [one for _, one in growing]

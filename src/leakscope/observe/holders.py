@@ -42,6 +42,7 @@ from leakscope.observe.frames import (
 )
 from leakscope.observe.links import context_type, is_piece, links_of
 from leakscope.observe.links_in_code import is_suspended
+from leakscope.observe.registries import REGISTRY
 from leakscope.observe.roots import Hop, global_hop, link_to, local_hop, module_link, root_link
 from leakscope.observe.survivors import FROZEN_BY_PYTHON
 from leakscope.observe.untracked import untracked_holders
@@ -72,6 +73,8 @@ _ARTEFACT_COST = 8.0
 
 _ARTEFACT_NAMES = re.compile(r"_+|_i*|_\d+|_i\d+|_[dio]h|Out|In|last_(value|exc|traceback|type)")
 _ARTEFACT_FILES = ("/pydevd", "/debugpy/", "/IPython/", "/pdb.py", "/bdb.py")
+UNROOTED = "…"
+"""Stands at the beginning of a path whose root was not found."""
 _CYCLE = "held by its own cycle only"
 _OUR_REFERENCES = 2
 """To each object while they are counted: the list of the search, and `getrefcount`'s own."""
@@ -341,7 +344,7 @@ class _Search:
 
     def _in_the_middle(self, why: str, rounds: int) -> Path:
         node = max(range(len(self._objects)), key=self._worth_as_start)
-        start = link_to(self._objects[node], Hop(0, "…"))
+        start = link_to(self._objects[node], Hop(0, UNROOTED))
         return Path((start, *links_of(self._chain(node))), False, why, rounds)
 
     def _worth_as_start(self, node: int) -> tuple[bool, float]:
@@ -374,6 +377,8 @@ class _Search:
 
 def _tells_enough(links: tuple[Link, ...]) -> bool:
     """A root in the user's own code, under a name of theirs."""
+    if links and links[0].kind == REGISTRY:
+        return True
     names = [link.name for link in links]
     is_plain = not any(name in ("self", "cls") or _is_artefact(name) for name in names)
     return bool(links) and is_plain and is_of_the_user(links[0].file or links[-1].file)

@@ -25,10 +25,13 @@ from leakscope.observe.device_sites import DeviceWindow, sites_by_address
 from leakscope.observe.devices import NOTHING_GIVEN, Door, Given, Stack
 from leakscope.observe.graphs import GraphSizes, find_growing_graphs, note_graphs
 from leakscope.observe.heap import Heap
+from leakscope.observe.holders import UNROOTED
 from leakscope.observe.leads import (
     VAGUE,
     Lead,
     Weighed,
+    believe_opaque,
+    by_weight,
     contains,
     leads_among,
     leads_of_arrays,
@@ -39,6 +42,7 @@ from leakscope.observe.leads import (
     take_kin,
     weigh_all,
 )
+from leakscope.observe.origins import origins
 from leakscope.observe.populations import (
     Counts,
     find_growing_populations,
@@ -80,6 +84,7 @@ class Inquiry:
         self._noted: Noted | None = None
         self._growing: list[Growing] = []
         self._has_hidden = False
+        self._graphs_alive = 0
         self._populations: Counts = {}
         self._since = 0
         self._survivors = Survivors()
@@ -118,6 +123,7 @@ class Inquiry:
                 note_populations(heap.instances),
             )
             del heap
+        self._graphs_alive = origins.alive
 
     def open_window(self, step: int, traced: int) -> None:
         """Note which containers have grown since the last look, and trace from here on."""
@@ -180,7 +186,9 @@ class Inquiry:
         # Before anything else of ours refers to them: garbage is told by reference counts.
         among = leads_among(self._survivors.end(), self._survivors.steps)
         heap = Heap(with_hidden=self._has_hidden, is_deep=self._is_deep and self._has_hidden)
-        leads = leads_of_containers(find_again(self._growing, heap))
+        inside = origins.tables_inside()  # none, without TensorFlow
+        growing = [one for one in self._growing if one.id not in inside]
+        leads = leads_of_containers(find_again(growing, heap))
         graphs, sizes_of_graphs = find_growing_graphs(heap.tensors, self._noted.graphs, steps)
         leads += leads_of_graphs(graphs)
         swollen = find_swollen(heap.tensors, heap.arrays, self._noted.sizes, steps)
@@ -223,6 +231,7 @@ class Inquiry:
         given = self._given
         clear = [lead for lead in leads if lead.kind not in VAGUE]
         weighed = weigh_all(clear, growing, ours, given)
+        weighed = believe_opaque(weighed, origins.alive - self._graphs_alive)
         del clear
         self.explained = _explained(weighed) / max(grown_bytes, 1.0)
         self._is_deep = self.explained < _EXPLAINED
@@ -230,15 +239,15 @@ class Inquiry:
             vague = [lead for lead in leads if lead.kind in VAGUE]
             vague_weighed = weigh_all(vague, growing, ours, given)
             weighed += vague_weighed[:_VAGUE_FOLLOWED]
-            weighed.sort(key=lambda one: -one.grown_bytes)
+            weighed.sort(key=by_weight)
             del vague, vague_weighed
         enough = _ENOUGH_SHARE * _explained(weighed)
         own = {id(leads), id(weighed), *map(id, leads), *map(id, weighed)}
-        own.update(id(mine) for lead in leads for mine in (lead.items, lead.keys))
+        own.update(id(mine) for lead in leads for mine in (lead.items, lead.keys, lead.older))
         deadline_ns = monotonic_ns() + _SEARCH_NS
         self._telling.begin()
         for _ in range(_PATHS):
-            if not weighed or weighed[0].grown_bytes < enough:
+            if not weighed or (weighed[0].grown_bytes < enough and not weighed[0].opaque):
                 break
             first = weighed.pop(0)
             if first.lead.kind == "graph":
@@ -251,11 +260,16 @@ class Inquiry:
             is_told = is_told or (first.lead.kind == "cycle" and self._telling.has_cycle())
             if is_told or not can_pile_up(first.lead, path):
                 continue
+            if first.opaque and path[0].via == UNROOTED:
+                continue  # growth that cannot be weighed is given to a holder with a name only
             kin = take_kin(first, weighed) if first.lead.kind == "container" else []
             family = [first, *kin]
             looks = (self._since, self._noted.lengths.step, step)
             self._telling.add(tell(family, path, looks, self.process, self._now()))
-        return self._telling.done()
+        holdings = self._telling.done()
+        if any(holding.opaque for holding in holdings):
+            self.explained = 1.0  # by what cannot be weighed: no native window tells more
+        return holdings
 
 
 def _take_innermost(

@@ -15,7 +15,7 @@ from __future__ import annotations
 from enum import Enum
 
 from leakscope.observe.budget import NATIVE_CREDIT_S, Budget
-from leakscope.observe.trend import Trend
+from leakscope.observe.trend import READINGS_A_FLOOR, Trend
 
 _ENOUGH_BYTES = 48 << 10
 _ENOUGH_BLOCKS = 2_500
@@ -24,6 +24,13 @@ _ENOUGH_PAGES = 4 << 20
 first steps, by up to 2,000 blocks (freed tuples that Python keeps, one more with each backward
 pass), and resident memory by up to 2 MiB (thread stacks, pools of the C library); it has the word
 only where malloc's own counters cannot be read."""
+
+_ENOUGH_FOREIGN_BYTES = 4 << 20
+_ENOUGH_FOREIGN_BLOCKS = 50_000
+"""The same beside TensorFlow and JAX, where a look takes three times as long and leaks are large. A
+steady `fit` takes 25 MiB at once for its pools, creeps by 1 to 2 MiB over thousands of batches, and
+moves by 8,000 blocks from one collection to the next; a steady jitted loop of JAX moves by the
+arrays in flight."""
 
 _STEPS_BETWEEN = 24
 _STEPS_TRACED, _LONG_STEPS_TRACED = 4, 2
@@ -64,10 +71,15 @@ looks took 360 ms of the first two seconds (bench/workloads/leaking.py) and said
 other values were tried."""
 
 
-_TICKS_A_FLOOR = 1
+_FOREIGN_STEPS_A_FLOOR = 3
+"""Where models are trained one after another, thirty of them have few batches each, and few rows:
+three of the usual floors would be half of the run."""
+
+_TICKS_A_FLOOR, _FOREIGN_TICKS_A_FLOOR = 1, 2
 _TICKS_BETWEEN = 7
 """By the clock rows are 20 ms apart at first and a tick is 10 ms: a program of half a second must
-have been looked at twice by then."""
+have been looked at twice by then. Beside TensorFlow and JAX one of half a second has built its
+model by then."""
 
 
 class Rung(Enum):
@@ -81,14 +93,21 @@ class Rung(Enum):
 class Ladder:
     """Says at a row which rung, if any, is to be climbed now."""
 
-    def __init__(self, budget: Budget, *, is_clock: bool = False) -> None:
+    def __init__(self, budget: Budget, *, is_clock: bool = False, is_foreign: bool = False) -> None:
+        """`is_foreign`: beside a framework with pools and a large heap of its own."""
         self._budget = budget
-        floor = {"readings_a_floor": _TICKS_A_FLOOR} if is_clock else {}
-        self._bytes = Trend(_ENOUGH_BYTES, **floor)
-        self._blocks = Trend(_ENOUGH_BLOCKS, **floor)
-        self._pages = Trend(_ENOUGH_PAGES, **floor)
-        self._device = Trend(_ENOUGH_BYTES, **floor)
-        self._is_clock = is_clock
+        if is_foreign:
+            floor = _FOREIGN_TICKS_A_FLOOR if is_clock else _FOREIGN_STEPS_A_FLOOR
+        else:
+            floor = _TICKS_A_FLOOR if is_clock else READINGS_A_FLOOR
+        enough_bytes = _ENOUGH_FOREIGN_BYTES if is_foreign else _ENOUGH_BYTES
+        enough_blocks = _ENOUGH_FOREIGN_BLOCKS if is_foreign else _ENOUGH_BLOCKS
+        self._bytes = Trend(enough_bytes, floor, has_jumps=is_foreign)
+        self._blocks = Trend(enough_blocks, floor, has_jumps=is_foreign)
+        self._pages = Trend(_ENOUGH_PAGES, floor)
+        self._device = Trend(_ENOUGH_BYTES, floor)
+        self._is_clock, self._is_foreign = is_clock, is_foreign
+        self._begun_step = 0
         self._between = _TICKS_BETWEEN if is_clock else _STEPS_BETWEEN
         self._rows = self._rises_seen = self._last_bytes = 0
         self._highest = self._rises_since_first = self._latest_step = 0
@@ -108,6 +127,8 @@ class Ladder:
         self, now_ns: int, step: int, in_use: int, blocks: int, rss: int, device: int = -1
     ) -> Rung | None:
         """The rung to climb at this row. Values below zero were not read."""
+        if self._is_foreign and self._begun_step == 0:
+            self._begun_step = step  # by the clock, hundreds have passed while it was imported
         self._read(in_use, blocks, rss, device)
         if self._next is Rung.FIRST:
             wants = self._is_completed and self._rises and self._budget.allows(self._price, now_ns)
@@ -135,7 +156,7 @@ class Ladder:
             self._first_step = step
             self._cost_ns = max(cost_ns, 1)
             # A leak that took long to show itself is slow: it needs as long to show its holders.
-            between = max(self._between - _STEPS_TRACED, step // 2)
+            between = max(self._between - _STEPS_TRACED, (step - self._begun_step) // 2)
             self._next, self._at_step = Rung.WINDOW, step + between
             self._highest = self._last_bytes
             self._rises_since_first = 0

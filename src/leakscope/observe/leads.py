@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import gc
 from collections import Counter
-from collections.abc import Mapping, Set
+from collections.abc import Mapping, Sequence, Set
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from leakscope.model import SiteTally
+from leakscope.observe import foreign
 from leakscope.observe.anatomy import is_kind
 from leakscope.observe.autograd import (
     NODE_BYTES,
@@ -34,6 +35,10 @@ from leakscope.observe.swelling import Swollen
 from leakscope.observe.weigh import weigh
 
 _ITEMS_WEIGHED = 6
+_MORE_WEIGHED = 18
+_MUCH_HEAVIER = 1.3
+_GRAPH = "FuncGraph"
+_ALIVE_OF_CLAIMED = 0.5
 _MOST_VISITED, _GLANCED_AT = 4_000, 240
 _WEIGHED_THOROUGHLY = 4
 _NODES_WEIGHED = 1_500
@@ -70,6 +75,8 @@ class Lead(NamedTuple):
     others: frozenset[int] = frozenset()
     """All of a population, by their ids: a node that leads to the one before it does not keep
     that one's bytes, too."""
+    older: Sequence[Any] = ()
+    """Some that came before those."""
 
 
 class Weighed(NamedTuple):
@@ -83,6 +90,16 @@ class Weighed(NamedTuple):
     """From an item to its biggest part, in words."""
     on_device: Mapping[str, float] = MappingProxyType({})
     """Of `each`, what lies on devices."""
+    opaque: Mapping[str, float] = MappingProxyType({})
+    """What one item leads to that cannot be weighed: how many of each kind."""
+    sites: tuple[SiteTally, ...] = ()
+    """Lines that made what cannot be weighed, where they were noted."""
+
+    @property
+    def opaque_count(self) -> int:
+        """How many items have come that bring things that cannot be weighed. Not how many of
+        those: what lies inside of a graph leads to all graphs around it."""
+        return self.lead.now - self.lead.before if self.opaque else 0
 
     @property
     def grown_bytes(self) -> float:
@@ -91,8 +108,13 @@ class Weighed(NamedTuple):
 
 def leads_of_containers(growers: list[Grower]) -> list[Lead]:
     leads = []
+    if foreign.is_present() and len(growers) > _GROWERS:
+        # With every model many tables of Keras become longer, by more than a list of the models.
+        known: dict[int, bool] = {}
+        growers = sorted(growers, key=lambda one: foreign.distance_to_opaque(one.newest(1), known))
     for grower in growers[:_GROWERS]:
         items, keys = grower.newest(_ITEMS_WEIGHED), grower.newest_keys(_ITEMS_WEIGHED)
+        has_older = foreign.is_present()
         leads.append(
             Lead(
                 kind="container",
@@ -105,6 +127,7 @@ def leads_of_containers(growers: list[Grower]) -> list[Lead]:
                 bound=grower.bound,
                 sites=sites_of(items),
                 then=grower.then,
+                older=grower.before_newest(len(items), _MORE_WEIGHED) if has_older else (),
             )
         )
     return leads
@@ -197,6 +220,7 @@ def our_references(leads: list[Lead]) -> Counter[int]:
         ours[id(lead.it)] += 1
         ours.update(map(id, lead.items))
         ours.update(map(id, lead.keys))
+        ours.update(map(id, lead.older))
     return ours
 
 
@@ -210,12 +234,45 @@ def weigh_all(
 
     A thing costs 4 µs, and most of what grows in a process is small tables of its libraries."""
     glanced = [weighed(lead, ignored, ours, _GLANCED_AT, given) for lead in leads]
-    glanced.sort(key=lambda one: -one.grown_bytes)
+    glanced.sort(key=by_weight)
     thorough = [
-        weighed(one.lead, ignored, ours, _MOST_VISITED, given)
-        for one in glanced[:_WEIGHED_THOROUGHLY]
+        _weigh_thoroughly(one.lead, ignored, ours, given) for one in glanced[:_WEIGHED_THOROUGHLY]
     ]
-    return sorted(thorough + glanced[_WEIGHED_THOROUGHLY:], key=lambda one: -one.grown_bytes)
+    return sorted(thorough + glanced[_WEIGHED_THOROUGHLY:], key=by_weight)
+
+
+def believe_opaque(weighed: list[Weighed], more_graphs: int) -> list[Weighed]:
+    """The same, the heaviest first, without traced graphs where too few more of them are alive: a
+    table inside a graph that is in use lies where a dead one's was, and seems to have grown."""
+    return sorted((_without_dead(one, more_graphs) for one in weighed), key=by_weight)
+
+
+def _without_dead(one: Weighed, more_graphs: int) -> Weighed:
+    claimed = (one.lead.now - one.lead.before) * one.opaque.get(_GRAPH, 0.0)
+    if more_graphs >= _ALIVE_OF_CLAIMED * claimed:
+        return one
+    others = {name: count for name, count in one.opaque.items() if name != _GRAPH}
+    return one._replace(opaque=others, sites=one.sites if others else ())
+
+
+def _weigh_thoroughly(
+    lead: Lead, ignored: Set[int], ours: Mapping[int, int], given: Given
+) -> Weighed:
+    """By the newest items; or by more of them, where each then weighs much more. What the
+    step that is under way uses too is not counted, and may be what all of the newest keep; and of
+    items that keep something together (three callbacks of one dataset), few are a part of it."""
+    newest = weighed(lead, ignored, ours, _MOST_VISITED, given)
+    if not lead.older:
+        return newest
+    items = [*lead.items, *lead.older]
+    more = weighed(lead._replace(items=items), ignored, ours, _MOST_VISITED, given)
+    is_heavier = more.each > _MUCH_HEAVIER * newest.each
+    return more._replace(lead=lead) if is_heavier else newest
+
+
+def by_weight(one: Weighed) -> tuple[float, float]:
+    """What comes with things that cannot be weighed is first: they are the heaviest there are."""
+    return -one.opaque_count, -one.grown_bytes
 
 
 def weighed(
@@ -245,7 +302,9 @@ def weighed(
         for part, size in of_keys.parts.items():
             parts[part] = parts.get(part, 0.0) + size
     parts["python"] = parts.get("python", 0.0) + lead.slot_bytes
-    return Weighed(lead, each + lead.slot_bytes, parts, shared, chain, weight.on_device)
+    each += lead.slot_bytes
+    unseen = (weight.opaque, weight.sites)
+    return Weighed(lead, each, parts, shared, chain, weight.on_device, *unseen)
 
 
 def _weigh_graph(lead: Lead) -> Weighed:

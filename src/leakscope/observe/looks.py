@@ -15,6 +15,7 @@ from leakscope.model import (
     DEVICE_TOOL,
     LOOKS,
     REMEDY,
+    Census,
     Gap,
     Holding,
     Mark,
@@ -22,10 +23,12 @@ from leakscope.model import (
     Source,
     Window,
 )
+from leakscope.observe import foreign
 from leakscope.observe.budget import Budget
 from leakscope.observe.errand import Errand, is_main_thread
 from leakscope.observe.guard import guarded
 from leakscope.observe.ladder import Ladder, Rung
+from leakscope.observe.piles import Piles, PileWatch
 from leakscope.observe.pulse import Pulse
 from leakscope.record.format import storable
 from leakscope.record.writer import Writer
@@ -48,6 +51,7 @@ given it back. Giving back 200 MiB took 42 ms (glibc 2.36)."""
 
 
 _PATIENCE_NS = 500_000_000
+_START_UP_PAUSE_NS = 1_000_000_000
 _errand = Errand()
 
 
@@ -55,8 +59,17 @@ class Looks:
     """All looks of one process, paid from one budget."""
 
     def __init__(
-        self, process: str, writer: Writer, pulse: Pulse, now: Callable[[], Moment], share: float
+        self,
+        process: str,
+        writer: Writer,
+        pulse: Pulse,
+        now: Callable[[], Moment],
+        share: float,
+        piles: Piles,
     ) -> None:
+        self._piles = piles
+        self._watch = PileWatch(piles)
+        self._step = 0
         self._process = process
         self._writer = writer
         self._pulse = pulse
@@ -67,6 +80,7 @@ class Looks:
         self._native: NativeWindow | None = None
         self._native_step = 0
         self._modules = 0
+        self._started_up_ns = 0
         self._overhead_bytes = 0
         self._has_told_sources = False
         self._grown_on_devices = 0.0
@@ -76,7 +90,10 @@ class Looks:
         self._reset()
 
     def _reset(self) -> None:
-        self._ladder = Ladder(self.budget, is_clock=self._source == _CLOCK)
+        self._ladder = Ladder(
+            self.budget, is_clock=self._source == _CLOCK, is_foreign=foreign.is_present()
+        )
+        self._watch.forget()
         self._first: dict[str, int] = {}
         self._last: dict[str, int] = {}
 
@@ -85,11 +102,16 @@ class Looks:
         if source == self._source and self._errand.is_outstanding:
             self._lose_patience()
             return
-        if source != self._source or (source == _CLOCK and self._is_importing()):
+        is_importing = source == _CLOCK and self._is_importing()
+        if is_importing:
+            self._note_start_up()
+        if source != self._source or is_importing:
             self._source = source
             self.abandon()
             self._reset()
             return
+        self._watch.begin(step)
+        self._step = step
         pulse = self._pulse
         rung = self._ladder.due(
             pulse.taken_ns,
@@ -128,9 +150,19 @@ class Looks:
             raise
 
     def _is_importing(self) -> bool:
-        """Modules that are being imported take memory, and are no leak."""
-        before, self._modules = self._modules, len(sys.modules)
+        """Modules that are being imported take memory, and are no leak; nor are functions that are
+        compiled for the first time."""
+        before, self._modules = self._modules, len(sys.modules) + self._piles.novelty()
         return self._modules != before
+
+    def _note_start_up(self) -> None:
+        """TensorFlow takes seconds to import, some of them without a module that is new: the clock
+        of the run begins when there has been none for a while."""
+        now_ns = monotonic_ns()
+        is_first = self._started_up_ns == 0
+        if foreign.is_present() and (is_first or now_ns - self._started_up_ns < _START_UP_PAUSE_NS):
+            self._started_up_ns = now_ns
+            self._writer.append(Mark(self._now(), self._process, "imported"))
 
     def abandon(self) -> None:
         """Leave nothing on: the steps are counted differently now, or this is the end."""
@@ -147,7 +179,9 @@ class Looks:
         self._process, self._writer = process, writer
         self._errand.forget()
         self.abandon()
+        credit_s = self.budget.credit_s
         self.budget = Budget(self.budget.share)
+        self.budget.credit_s = credit_s
         self._has_told_sources = False
         self._reset()
 
@@ -206,9 +240,25 @@ class Looks:
             explained=max(inquiry.explained, self._grown_on_devices),
         )
         self._mark(rung, ended_ns - began_ns, step)
-        self._modules = len(sys.modules)  # ours, memray's
+        self.take_censuses()
+        self._modules = len(sys.modules) + self._piles.novelty()  # ours, memray's
         if rung in (Rung.WINDOW, Rung.NATIVE):
             self._pulse.next_row_ns = monotonic_ns() + _SOON_NS
+
+    def tell_piles(self) -> None:
+        """At the end: what frameworks pile up has been counted to the last step, look or none."""
+        piles = self._watch.grown(self._step, self._process, self._now())
+        for holding in piles:
+            self._writer.append(holding)
+        if piles:
+            self.tell_sources()
+
+    def take_censuses(self) -> None:
+        """What the frameworks count themselves: at each look, and at the end."""
+        for probe, tallies in self._piles.censuses():
+            if not tallies:
+                continue
+            self._writer.append(Census(self._now(), self._process, probe, tallies))
 
     def _mark(self, rung: Rung, duration_ns: int, step: int) -> None:
         """What it cost; and, from before anything of ours lay in the heap, the counters."""
@@ -258,9 +308,10 @@ class Looks:
         return self._inquiry
 
     def _write(self, inquiry: Inquiry, step: int) -> None:
+        of_blocks = 0 if self._pulse.has_pool else _BLOCK_BYTES
         grown = sum(
             (self._last.get(name, 0) - self._first.get(name, 0)) * size
-            for name, size in (("in_use_bytes", 1), ("blocks_count", _BLOCK_BYTES))
+            for name, size in (("in_use_bytes", 1), ("blocks_count", of_blocks))
         )
         on_devices = sum(
             self._last[name] - self._first.get(name, 0) for name in self._last if ":" in name
@@ -275,6 +326,10 @@ class Looks:
                 Window(self._now(), self._process, DEVICE_TOOL, steps, inquiry.device_sites)
             )
             self.tell_sources()
+        piles = self._watch.grown(step, self._process, self._now())
+        if piles:
+            inquiry.explained = 1.0  # by what cannot be weighed: no native window tells more
+        holdings += piles
         for holding in holdings:
             self._writer.append(holding)
         if holdings:

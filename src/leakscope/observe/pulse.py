@@ -86,6 +86,10 @@ class Pulse:
         self.own_blocks = 0
         """What we ourselves keep in the heap between two looks."""
         self.devices: DeviceRows | None = None
+        self.has_pool = False
+        """Set where a library takes large regions from malloc, and hands them out itself: malloc
+        then has bytes in use that nobody has touched. What is resident and not held free stands
+        for bytes in use from there on."""
         self._writer = writer
         self._read_heap = read_heap
         # The pauses are for the budget of 1 %; with another one they stretch or shrink.
@@ -122,6 +126,8 @@ class Pulse:
         if self._read_heap is not None and now_ns >= self._next_heap_ns and is_calm:
             began = ended
             in_use, columns[4][row] = self._read_heap()
+            if self.has_pool:
+                in_use = _without_held(self.rss_bytes, columns[4][row])
             self.in_use_bytes = columns[3][row] = in_use - self.own_bytes if in_use >= 0 else in_use
             ended = monotonic_ns()
             self._heap_ns = smooth(self._heap_ns, ended - began)
@@ -179,6 +185,8 @@ class Pulse:
         values = {"rss_bytes": self._read_rss_bytes(), "blocks_count": blocks}
         if self._read_heap is not None:
             in_use, values["held_bytes"] = self._read_heap()
+            if self.has_pool:
+                in_use = _without_held(values["rss_bytes"], values["held_bytes"])
             values["in_use_bytes"] = in_use - self.own_bytes if in_use >= 0 else in_use
         if self.devices is not None:
             values |= self.devices.counters()
@@ -222,6 +230,10 @@ class Pulse:
     def _resident_pages(self) -> int:
         read = _pread(self._statm, self._text, _STATM_BYTES, 0)
         return int(self._text.raw[: max(read, 0)].split(None, 2)[1])
+
+
+def _without_held(rss_bytes: int, held_bytes: int) -> int:
+    return rss_bytes - held_bytes if rss_bytes >= 0 and held_bytes >= 0 else _UNREAD
 
 
 def _code(values: list[int]) -> list[int | None]:

@@ -18,7 +18,7 @@ from enum import Enum
 from types import CodeType, FrameType, FunctionType, MethodDescriptorType, ModuleType
 from typing import Any
 
-from leakscope.observe import autograd
+from leakscope.observe import autograd, foreign
 from leakscope.observe.autograd import HEAP_TYPE, flags_of, mro_of
 from leakscope.observe.devices import (
     NOTHING_GIVEN,
@@ -55,6 +55,9 @@ class Role(Enum):
     SAVED = "saved tensor"
     STORAGE = "storage"
     NODE = "node"
+    FOREIGN = "tensor of another framework"
+    OPAQUE = "opaque"
+    """Owns memory that nobody can ask for: a traced graph, a compiled function."""
     ARRAY = "array"
     DATA = "data"
     """The memory under an array; it has no Python object."""
@@ -268,6 +271,13 @@ class Reached:
                 self._refer(number, value)
         self._follow_object(number, thing)
 
+    def _follow_foreign(self, number: int, thing: Any) -> None:
+        memory = foreign.memory_of(thing)
+        if memory is not None:
+            data = self._add_data(number, memory.address, memory.bytes)
+            self.parts[data] = TENSORS
+        self._follow_object(number, thing)
+
     def _adopt_pack_hooks(self) -> bool:
         """A node keeps the pack hook beside the unpack hook and shows it to nobody; if the two
         were written side by side (torch.utils.checkpoint), they share what is around them, which
@@ -363,6 +373,8 @@ _FOLLOW: dict[Role, Callable[[Reached, int, Any], None]] = {
     Role.STORAGE: Reached._follow_storage,
     Role.NODE: Reached._follow_node,
     Role.ARRAY: Reached._follow_array,
+    Role.FOREIGN: Reached._follow_foreign,
+    Role.OPAQUE: Reached._follow_object,
 }
 
 
@@ -402,6 +414,11 @@ def _look_at_type(kind: type) -> tuple[Role, Callable[[Any], int]]:
             return Role.STORAGE, torch._C.StorageBase.nbytes
         if kind is torch._C._autograd.SavedTensor:
             return Role.SAVED, object.__sizeof__
+    if foreign.is_present():
+        if foreign.is_tensor_type(kind):
+            return Role.FOREIGN, object.__sizeof__
+        if foreign.is_opaque_type(kind):
+            return Role.OPAQUE, _sizer(kind)
     array = getattr(sys.modules.get("numpy"), "ndarray", None)
     if array is not None and issubclass(kind, array):
         return Role.ARRAY, object.__sizeof__

@@ -29,6 +29,7 @@ from leakscope.observe.anatomy import (
     plain,
 )
 from leakscope.observe.frames import Local
+from leakscope.observe.registries import registry_link
 
 
 class Hop(NamedTuple):
@@ -68,7 +69,7 @@ def root_link(obj: Any) -> Link | None:
     if logger is not None and is_kind(obj, logger):
         name = plain(attribute_of(obj, "name"))
         return Link(f"logger {name}", class_name(type(obj)), "global", name)
-    return None
+    return registry_link(obj)
 
 
 def _is_alive(thread: object) -> bool:

@@ -17,7 +17,8 @@ from types import BuiltinFunctionType, CodeType, ModuleType
 from typing import Any
 
 from leakscope.model import Frame, SiteTally
-from leakscope.observe.anatomy import class_module, class_name, is_exactly, mro_of
+from leakscope.observe import foreign
+from leakscope.observe.anatomy import class_module, class_name, is_exactly, is_of_the_user, mro_of
 
 _FRAMES = 16
 """A module call is three frames per level: 16 reach through five levels of modules."""
@@ -29,7 +30,7 @@ _NEAR_THE_ENDS = 64
 _BEFORE_THE_OBJECT = (32, 16)
 """Where the memory of an object begins: before the collector's header and, for an instance, the
 pointer to its attributes."""
-_MOST_SEARCHED = 48
+_MOST_SEARCHED, _MOST_SEARCHED_FAR = 48, 160
 _DEAD_ENDS = (ModuleType, type, CodeType, BuiltinFunctionType)
 
 
@@ -131,20 +132,32 @@ def traced_among(members: list[Any]) -> list[Any]:
 
 
 def _site_of_payload(item: Any, kinds: dict[int, bool]) -> tuple[Frame, ...]:
-    """The site of the first tensor or array the item leads to, or else of the item itself."""
+    """The site of the first tensor or array the item leads to, or else of the item itself. Where a
+    library made the item out of sight of the program's lines, of the first thing it leads to that
+    one of those lines made."""
     own = _stack_of(item)
+    is_far = bool(own) and foreign.is_present() and not _is_in_sight(own)
+    most = _MOST_SEARCHED_FAR if is_far else _MOST_SEARCHED
     seen = {id(item)}
     level = [item]
+    nearest: tuple[Frame, ...] = ()
     while level:
         for one in level:
             if _is_payload(type(one), kinds) and (stack := _stack_of(one)):
                 return stack
-        if len(seen) >= _MOST_SEARCHED:
+            if is_far and not nearest and _is_in_sight(stack := _stack_of(one)):
+                nearest = stack
+        if len(seen) >= most:
             break
         below = gc.get_referents(*[one for one in level if not is_exactly(one, *_DEAD_ENDS)])
-        level = [one for one in below if id(one) not in seen][: _MOST_SEARCHED - len(seen)]
+        level = [one for one in below if id(one) not in seen][: most - len(seen)]
         seen.update(map(id, level))
-    return own
+    return nearest or own
+
+
+def _is_in_sight(stack: tuple[Frame, ...]) -> bool:
+    """Is a line of the program among the frames?"""
+    return any(is_of_the_user(frame.file) for frame in stack)
 
 
 def _is_payload(kind: type, kinds: dict[int, bool]) -> bool:

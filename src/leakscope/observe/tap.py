@@ -8,6 +8,7 @@ have answered, and is gone from the stack before the program's code runs.
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable
 from typing import Any
 from weakref import ref
@@ -15,6 +16,21 @@ from weakref import ref
 from leakscope.observe.counter import StepCounter
 
 _MISSING: Any = object()
+
+
+def _namespace_of(instance: Any) -> dict[str, Any]:
+    """Its attributes. A class written in C may keep them in a dict and show it under no name, as
+    TensorFlow's graphs do: Python itself knows where it is."""
+    try:
+        own: dict[str, Any] = instance.__dict__
+    except AttributeError:
+        own = _generic_dict(instance, None)
+    return own
+
+
+_generic_dict: Any = ctypes.pythonapi.PyObject_GenericGetDict
+_generic_dict.argtypes = (ctypes.py_object, ctypes.c_void_p)
+_generic_dict.restype = ctypes.py_object
 
 
 class Tap:
@@ -59,7 +75,11 @@ class Tap:
         if instance is not None:
             if self._on_read is not None:
                 self._on_read(instance)
-            value = instance.__dict__.get(self._name, self._default)
+            try:
+                own = instance.__dict__
+            except AttributeError:
+                own = _namespace_of(instance)
+            value = own.get(self._name, self._default)
         else:
             value = self._default
         if value is _MISSING:
@@ -67,13 +87,13 @@ class Tap:
         return value
 
     def __set__(self, instance: Any, value: Any) -> None:
-        instance.__dict__[self._name] = value
+        _namespace_of(instance)[self._name] = value
         if self._on_set is not None:
             self._on_set(instance, value)
 
     def __delete__(self, instance: Any) -> None:
         try:
-            del instance.__dict__[self._name]
+            del _namespace_of(instance)[self._name]
         except KeyError:
             raise AttributeError(self._name) from None
 
@@ -97,4 +117,27 @@ class CallTap(Tap):
         counter.left -= 1 if value is None else 0.5
         if counter.left <= 0:
             self._look()
+        return value
+
+
+class CountTap(Tap):
+    """Counts reads, one for each."""
+
+    def __init__(
+        self, owner: type, name: str, counter: StepCounter, look: Callable[[], None]
+    ) -> None:
+        super().__init__(owner, name)
+        self._counter = counter
+        self._look = look
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        if instance is None:
+            return super().__get__(instance, owner)
+        counter = self._counter
+        counter.left -= 1
+        if counter.left <= 0:
+            self._look()
+        value = instance.__dict__.get(self._name, self._default)
+        if value is _MISSING:
+            raise AttributeError(self._name)
         return value

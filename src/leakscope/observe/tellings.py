@@ -7,11 +7,14 @@ from typing import Any
 from msgspec.structs import replace
 
 from leakscope.model import Holding, Link, Moment
+from leakscope.observe import foreign
 from leakscope.observe.anatomy import describe
 from leakscope.observe.cycles import links_of_cycle
 from leakscope.observe.gradient_cycles import links_of_gradient_cycle
 from leakscope.observe.holders import find_path
 from leakscope.observe.leads import GRADIENT_CYCLE, VAGUE, Lead, Weighed
+from leakscope.observe.origins import places
+from leakscope.observe.registries import registry_path
 
 _NOBODYS = ("garbage", "native")
 _CONTAINERS = ("list", "dict", "set", "deque", "OrderedDict", "defaultdict")
@@ -62,6 +65,8 @@ def path_to(lead: Lead, own: set[int], deadline_ns: int) -> tuple[Link, ...]:
         return links_of_cycle(lead.it)
     if lead.kind == GRADIENT_CYCLE:
         return links_of_gradient_cycle(lead.it)
+    if lead.kind == "container" and (links := registry_path(lead.it)):
+        return links
     paths = []
     wanted = _to_search(lead)
     own = own | {id(wanted)}
@@ -96,9 +101,15 @@ def is_held(path: tuple[Link, ...]) -> bool:
 def can_pile_up(lead: Lead, path: tuple[Link, ...]) -> bool:
     """A variable holds one thing at a time: what hangs on it directly is in use, not piled up. And
     a container that nobody holds has just been dropped, or has taken a dead one's address."""
+    if foreign.is_present() and any(_is_of_a_graph(link) for link in path[:-1]):
+        return False  # a table inside a traced graph: it is as long as the graph
     if lead.kind == "chain":
         return len(path) > 1 and is_held(path)
     return lead.kind != "container" or path[0].kind != "garbage"
+
+
+def _is_of_a_graph(link: Link) -> bool:
+    return link.type.endswith("FuncGraph") or link.type in ("Operation", "SymbolicTensor")
 
 
 def tell(
@@ -135,7 +146,8 @@ def tell(
         on_device=_on_device(family, now - before),
         holders=len(family),
         bound=lead.bound,
-        sites=lead.sites,
+        sites=first.sites or places.sites_of(path[-1].name) or lead.sites,
+        opaque=dict(first.opaque),
     )
 
 

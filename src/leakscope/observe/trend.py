@@ -8,17 +8,26 @@ leak shows itself in the end as a fast one does at once.
 from __future__ import annotations
 
 from array import array
+from operator import sub
 
 _MOST_FLOORS = 16
-_READINGS_A_FLOOR = 6
+READINGS_A_FLOOR = 6
 
 
 class Trend:
     """Floors of one counter."""
 
-    def __init__(self, enough: int, readings_a_floor: int = _READINGS_A_FLOOR) -> None:
+    def __init__(
+        self,
+        enough: int,
+        readings_a_floor: int = READINGS_A_FLOOR,
+        *,
+        has_jumps: bool = False,
+    ) -> None:
         self.enough = enough
         """A rise below this is not worth a look."""
+        self._has_jumps = has_jumps
+        """A pool takes a large region now and then: the largest jump does not count."""
         # No list: it grows, and a look would find it.
         self._floors = array("q")
         self._block = readings_a_floor
@@ -44,10 +53,16 @@ class Trend:
         """The last three floors go up, or lie all above the three before; and by enough since half
         of the run: what the first steps took at once is no reason to look at a later creep."""
         floors = self._floors
-        if len(floors) < 3 or floors[-1] - floors[(len(floors) - 1) // 2] < self.enough:
+        if len(floors) < 3 or self._risen() < self.enough:
             return False
         before, last = floors[-6:-3], floors[-3:]
         return last[0] < last[1] < last[2] or (len(before) == 3 and min(last) > max(before))
+
+    def _risen(self) -> int:
+        """Since half of the run."""
+        half = self._floors[(len(self._floors) - 1) // 2 :]
+        jump = max(map(sub, half[1:], half[:-1])) if self._has_jumps else 0
+        return half[-1] - half[0] - max(jump, 0)
 
     @property
     def is_empty(self) -> bool:

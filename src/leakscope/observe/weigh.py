@@ -7,6 +7,7 @@ works without torch and without numpy.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Set
 from itertools import pairwise
 from types import (
@@ -18,12 +19,16 @@ from types import (
 )
 from typing import Any, NamedTuple
 
-from leakscope.observe import autograd
+from leakscope.model import SiteTally
+from leakscope.observe import autograd, foreign
+from leakscope.observe.anatomy import class_name
 from leakscope.observe.autograd import HEAP_TYPE, flags_of, mro_of, namespace_of
 from leakscope.observe.devices import NOTHING_GIVEN, Given
 from leakscope.observe.links import KEYS_SHOWN, LONGEST_KEY
+from leakscope.observe.origins import origins
 from leakscope.observe.reach import SHARED, TOGETHER, Reached, Role
 
+_OF_EACH_ITEM = 0.5
 _PAYLOADS = (Role.STORAGE, Role.DATA)
 """Memory without a Python object of its own: its tensor or array stands for it in a path."""
 
@@ -50,6 +55,10 @@ class Weight(NamedTuple):
     """Of `exclusive_bytes`, what lies on devices, by their names."""
     gap: str | None = None
     """Why something could not be read."""
+    opaque: Mapping[str, float] = MappingProxyType({})
+    """How many of each kind were reached, per item, whose memory cannot be weighed."""
+    sites: tuple[SiteTally, ...] = ()
+    """Lines that made those."""
 
 
 def weigh(
@@ -182,6 +191,7 @@ def _add_up(reached: Reached, owners: list[int]) -> Weight:
     for number, device in reached.on_device.items():
         if owners[number] != SHARED:
             on_device[device] = on_device.get(device, 0.0) + reached.sizes[number] / reached.items
+    unseen, opaque = _opaque_things(reached)
     biggest = _find_biggest(reached, owners, max(parts, key=parts.__getitem__, default=""))
     return Weight(
         items=reached.items,
@@ -194,7 +204,26 @@ def _add_up(reached: Reached, owners: list[int]) -> Weight:
         is_cut=reached.is_cut,
         on_device=on_device,
         gap=reached.gap,
+        opaque=opaque,
+        sites=origins.sites_of(unseen),
     )
+
+
+def _opaque_things(reached: Reached) -> tuple[list[Any], dict[str, float]]:
+    """Those that the items lead to, and how many of each kind there are per item.
+
+    Who else refers to them does not show: TensorFlow's tensors and operations refer to their graph
+    from C++. But where items come with one each, they come with the items; where all share a few,
+    those are in use and no item's own."""
+    things = [
+        thing
+        for thing, role in zip(reached.things, reached.roles, strict=True)
+        if role is Role.OPAQUE
+    ]
+    counts = Counter(class_name(type(thing)) for thing in things)
+    per_item = {name: count / max(reached.items, 1) for name, count in counts.items()}
+    own = {name: count for name, count in per_item.items() if count >= _OF_EACH_ITEM}
+    return [thing for thing in things if class_name(type(thing)) in own], own
 
 
 def _find_biggest(reached: Reached, owners: list[int], part: str) -> int | None:
@@ -239,8 +268,9 @@ def _describe(reached: Reached, number: int) -> str:
     thing = reached.things[number]
     if reached.roles[number] is Role.TENSOR:
         return autograd.describe_tensor(thing)
-    name: str = type.__dict__["__name__"].__get__(type(thing))
-    return name
+    if reached.roles[number] is Role.FOREIGN:
+        return foreign.describe_tensor(thing)
+    return class_name(type(thing))
 
 
 def _is_namespace(reached: Reached, holder: int, held: int) -> bool:

@@ -123,6 +123,12 @@ class Recording:
     def lineage(self) -> Lineage:
         return Lineage(self.starts, self.run.machine.host)
 
+    def pool_of(self, process: str) -> str:
+        """The pool of a library in this process, for which bytes in use are what is resident and
+        not held free; empty without one."""
+        start = self.starts.get(process)
+        return start.environment.get("pool", "") if start is not None else ""
+
     def sources(self, process: str) -> tuple[str, ...]:
         """Where the rows of a process come from, in order of first use."""
         return tuple(source for name, source in self._blocks if name == process)

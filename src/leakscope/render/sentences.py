@@ -29,6 +29,8 @@ _SEVERITY = {Outcome.LEAK: 0, Outcome.GROWING: 1, Outcome.UNKNOWN: 2, Outcome.ST
 
 _STEPS_FROM = {
     "optimizer": "counted at the optimizer",
+    "batch": "counted at the batches of Keras",
+    "call": "counted at the calls of tf.function",
     "forward": "counted at the outermost module call",
     "dataloader": "counted at the data loader",
     "fetch": "counted at the workers' fetches",

@@ -14,6 +14,7 @@ from leakscope.summarise.peak import FREED, TRANSIENT, peak_of
 _WORTH_SAYING = 256 * 1024
 _APART = 1.5
 """Resident memory that grows so many times as fast as live memory is worth a word."""
+_FEWEST_FITS = 4
 _PASSING_WORTH_SAYING = 4 * 1024 * 1024
 _ABOUT = 1.5
 """What a remedy gives back lies within this factor of what had grown. It is a note, not a verdict;
@@ -33,6 +34,7 @@ _CAUSES = {
 def notes_on(run: RunSeries, overall: Overall, names: dict[str, str]) -> tuple[str, ...]:
     notes = (
         _live_and_held(run, overall),
+        _per_fit(run, overall),
         _within_a_step(run, overall),
         _garbage(run, overall),
         _remedy(run, overall),
@@ -59,6 +61,29 @@ def _live_and_held(run: RunSeries, overall: Overall) -> str | None:
         f"Live memory grows by {text.size(a)} per step, resident memory by {text.size(b)}: the "
         f"rest is freed memory that {run.allocator_of(lead)} cannot give back because the "
         "survivors lie between it."
+    )
+
+
+def _per_fit(run: RunSeries, overall: Overall) -> str | None:
+    """Where whole models are trained in a loop, the round that people think of is a fit."""
+    if overall.outcome not in (Outcome.GROWING, Outcome.LEAK):
+        return None
+    fits = [
+        (int(mark.text), mark.values["in_use_bytes"])
+        for mark in run.recording.marks
+        if mark.what == "fit" and mark.process == run.axis.process
+        if mark.text is not None and "in_use_bytes" in mark.values
+    ]
+    later = fits[len(fits) // 2 :]
+    if len(later) < _FEWEST_FITS:
+        return None
+    (first, before), (last, after) = later[0], later[-1]
+    each = (after - before) / max(last - first, 1)
+    if each < _WORTH_SAYING:
+        return None
+    return (
+        f"fit() was called {text.count(fits[-1][0])} times, and memory in use grew by "
+        f"{text.size(each)} from one to the next in the second half of them."
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from leakscope.attribute.growth import Attribution
-from leakscope.attribute.suspects import Suspect
+from leakscope.attribute.suspect import Suspect
 from leakscope.judge.axis import Floats
 from leakscope.judge.series import BLOCKS, HELD, IN_USE, RSS, USS, RunSeries
 from leakscope.model import Curve, Finding, Panel, Report

@@ -1,8 +1,9 @@
 """Runs at the start of every Python below `leakscope run`, before the program.
 
 It imports nothing (importlib.abc alone would cost 25 ms), takes its folder off the path again,
-lets the user's own sitecustomize run, says hello, and waits for torch to be imported, or for a
-while to pass without it. Until then no other file of leakscope is loaded.
+lets the user's own sitecustomize run, says hello, and waits for a framework (torch, TensorFlow,
+Keras, JAX) to be imported, or for a while to pass without one. Until then no other file of
+leakscope is loaded.
 
 Any Python below the program reads this file, so its syntax is that of Python 2 as well; one
 too old for the rest gets nothing but its own sitecustomize.
@@ -15,12 +16,15 @@ import os
 import sys
 import time
 
+_FRAMEWORKS = ("torch", "tensorflow", "keras", "jax")
+
 _START_UP_PAUSE_NS = 250000000
 """Imports that follow each other more closely than this are the program starting up."""
 
 _WAIT_S = 0.15
-"""A process that lives longer, and has not begun to import torch, is followed by the clock. Loading
-the agent takes 25 ms of CPU beside numpy and 50 ms alone; what is over sooner never pays it."""
+"""A process that lives longer, and has not begun to import a framework, is followed by the clock.
+Loading the agent takes 25 ms of CPU beside numpy and 50 ms alone; what is over sooner never pays
+it."""
 
 _GLANCE_S = 0.02
 """So often the waiting thread looks whether numpy is there: a program that has it computes, and may
@@ -143,14 +147,16 @@ def _keep_interrupt():
 
 
 def _has_numpy():
-    """All of it: one that is being imported may be torch's, which starts the agent itself."""
+    """All of it: one that is being imported may be a framework's, which starts the agent itself."""
     spec = getattr(sys.modules.get("numpy"), "__spec__", None)
-    is_loading = getattr(spec, "_initializing", False) or "torch" in sys.modules
+    is_loading = getattr(spec, "_initializing", False) or any(
+        name in sys.modules for name in _FRAMEWORKS
+    )
     return spec is not None and not is_loading
 
 
 class _Waiter:
-    """Starts the agent in a program that has not imported torch soon after its start.
+    """Starts the agent in a program that has not imported a framework soon after its start.
 
     A thread that sleeps, as observe/ticker.py has one, which takes over from it; the reasons for
     what it does are there. The end of the program and every fork end it.
@@ -266,8 +272,9 @@ class _Waiter:
             agent.start_by_clock(directory, self._main_thread)
 
 
-class _TorchFinder:
-    """Stands first on sys.meta_path until torch has been imported, then steps aside.
+class _FrameworkFinder:
+    """Stands first on sys.meta_path until a framework has been imported, then steps aside: the
+    agent hooks those that come later.
 
     On the way it notes when the imports of the start were over: without steps to count, that
     is where the clock of a run should begin.
@@ -300,7 +307,7 @@ class _TorchFinder:
             self._is_started = now - self._imported_ns > _START_UP_PAUSE_NS
             if not self._is_started:
                 self._imported_ns = now
-        if name != "torch":
+        if name not in _FRAMEWORKS:
             if self._waiter is not None and self._waiter.is_needed:
                 _quietly(self._waiter.start, self._directory)
             return None
@@ -324,7 +331,7 @@ class _TorchFinder:
             if self._waiter is not None:
                 self._waiter.is_needed = False
             original(module)
-            # Only now: a look for torch (transformers makes one) is not an import of it.
+            # Only now: a look for one (transformers makes some) is not an import of it.
             if self in sys.meta_path:
                 sys.meta_path.remove(self)
             _quietly(_start_agent, directory)
@@ -358,7 +365,7 @@ def _follow(directory):
     _quietly(_say_hello, directory)
     os.register_at_fork(after_in_child=lambda: _quietly(_say_hello, directory))
     waiter = _Waiter(directory) if sys.version_info >= (3, 11) else None
-    finder = _TorchFinder(directory, waiter)
+    finder = _FrameworkFinder(directory, waiter)
     sys.meta_path.insert(0, finder)
     atexit.register(_quietly, finder.say_when, directory)
     if waiter is not None:
