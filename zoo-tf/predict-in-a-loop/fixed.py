@@ -5,7 +5,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 import keras
 import numpy as np
 
-STEPS = int(os.environ.get("ZOO_STEPS", "240"))
+STEPS = int(os.environ.get("ZOO_STEPS", "480"))
 
 
 def main():

@@ -32,6 +32,9 @@ steady `fit` takes 25 MiB at once for its pools, creeps by 1 to 2 MiB over thous
 moves by 8,000 blocks from one collection to the next; a steady jitted loop of JAX moves by the
 arrays in flight."""
 
+_PUZZLING_BYTES = 1 << 20
+"""Less within half of a run is what resident memory moves by anyway (see judge/account.py)."""
+
 _STEPS_BETWEEN = 24
 _STEPS_TRACED, _LONG_STEPS_TRACED = 4, 2
 _LONG_STEP_NS = 50_000_000
@@ -191,6 +194,10 @@ class Ladder:
             return
         distance = max(2 * (step - self._first_step), self._between)
         self._next, self._at_step = Rung.WINDOW, self._first_step + distance - _STEPS_TRACED
+
+    def may_be_puzzled(self, now_ns: int) -> bool:
+        """At the end, without a look: memory rose by less than is worth one, but by something."""
+        return self._bytes.risen >= _PUZZLING_BYTES and self._budget.allows(self._price, now_ns)
 
     def _slowed_ns(self, began_ns: int, last_ns: int, steps: int) -> int:
         """What a window cost: its steps took so much longer than those before."""

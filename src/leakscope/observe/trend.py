@@ -53,13 +53,16 @@ class Trend:
         """The last three floors go up, or lie all above the three before; and by enough since half
         of the run: what the first steps took at once is no reason to look at a later creep."""
         floors = self._floors
-        if len(floors) < 3 or self._risen() < self.enough:
+        if len(floors) < 3 or self.risen < self.enough:
             return False
         before, last = floors[-6:-3], floors[-3:]
         return last[0] < last[1] < last[2] or (len(before) == 3 and min(last) > max(before))
 
-    def _risen(self) -> int:
-        """Since half of the run."""
+    @property
+    def risen(self) -> int:
+        """Since half of the run; 0 as long as nothing can be said."""
+        if len(self._floors) < 3:
+            return 0
         half = self._floors[(len(self._floors) - 1) // 2 :]
         jump = max(map(sub, half[1:], half[:-1])) if self._has_jumps else 0
         return half[-1] - half[0] - max(jump, 0)
