@@ -12,7 +12,7 @@ import gc
 import os
 import sys
 import time
-from _thread import RLock, allocate_lock
+from _thread import allocate_lock
 from collections.abc import Callable
 from time import monotonic_ns, thread_time_ns
 from typing import Any
@@ -28,8 +28,8 @@ from leakscope.observe.looks import Looks
 from leakscope.observe.native_heap import open_native_heap
 from leakscope.observe.piles import Piles
 from leakscope.observe.pulse import Pulse
-from leakscope.observe.role import Childhood, follow_named_forks
-from leakscope.observe.ticker import FIRST_S, Ticker, import_threading
+from leakscope.observe.role import Childhood
+from leakscope.observe.ticker import Ticker
 from leakscope.record.format import JOB_VARIABLES, file_in_job, name_process, storable
 from leakscope.record.writer import Writer
 
@@ -50,9 +50,6 @@ _TICK_NS = 10_000_000
 user knows. judge/axis.py reads them so."""
 
 _LONGEST_TICK_S = 0.02
-
-_WITH_TORCH_S = 0.1
-"""First tick in a program that has torch: most of them step before, and then there is none."""
 
 _IDLE_NS = 500_000_000
 """No step for so long in a program that works: training may be over and inference have begun."""
@@ -96,18 +93,18 @@ class Agent:
         self._strong_seen = self._weaker_seen = 0
         self._patience = _PATIENCE
         self._busy = allocate_lock()
-        self._is_closed = False
+        self.is_closed = False
         self._began_ns = monotonic_ns()
         self._is_ticking = False
         self._childhood = Childhood()
         self._tell_role = guarded(self._childhood.on_row, "role of a process", self.gap)
-        self._learn_role = guarded(self._childhood.learn, "role of a process", self.gap)
+        self.learn_role = guarded(self._childhood.learn, "role of a process", self.gap)
         self.devices: dict[str, str] = {}
         """Of accelerators, those in use, as the driver names them."""
         self.writer = Writer(os.path.join(self.directory, file_in_job(process, os.environ)))
 
     def start(self) -> None:
-        """Say who we are, and listen to the collector, to forks and to the end."""
+        """Say who we are, and listen to the collector and to the end."""
         self.pulse = Pulse(self.process, self.writer, self._heap.read, self._budget)
         self.looks = Looks(
             self.process, self.writer, self.pulse, self.now, self._budget, self.piles
@@ -129,7 +126,6 @@ class Agent:
         self.after_fork = guarded(self._start_in_child, "fork", self.gap)
         gc.callbacks.append(self.on_collection)
         atexit.register(self._at_exit)
-        _follow_forks()
         self.writer.append(Mark(self.now(), self.process, "armed"))
 
     def arm(self, *, is_loaded: bool = False) -> None:
@@ -165,7 +161,7 @@ class Agent:
 
     def record(self, source: str) -> None:
         """Take a row for a step that has been counted, if its source is the one to follow."""
-        if self._is_closed:
+        if self.is_closed:
             return
         if self.steps_from not in ("auto", source) and source not in _COUNTED_ALWAYS:
             return
@@ -223,11 +219,11 @@ class Agent:
 
     def tick(self) -> bool:
         """In the ticker's thread. False: no more ticks are wanted."""
-        self._learn_role(self)
+        self.learn_role(self)
         # A loader's worker, or a rank: its steps are on their way.
         is_for_steps = self.kind != "process" and not self._childhood.is_of_a_pool
         is_torchs_child = self._arming.is_torch_armed and is_for_steps
-        if self._is_closed or self._rank > _RANK["tick"] or is_torchs_child:
+        if self.is_closed or self._rank > _RANK["tick"] or is_torchs_child:
             return False
         counter, pulse = self.counters["tick"], self.pulse
         counter.left = 1 - (monotonic_ns() - self._began_ns) // _TICK_NS
@@ -319,14 +315,14 @@ class Agent:
 
     def _end(self) -> None:
         """The program is done, and we are called last: see what gives memory back, and close."""
-        if not self._is_closed:
+        if not self.is_closed:
             guarded(self.looks.try_remedies, "remedies", self.gap)()
         self.close()
 
     def close(self) -> None:
         """Write what is left. Later events are counted but not recorded."""
-        if not self._is_closed:
-            self._is_closed = True
+        if not self.is_closed:
+            self.is_closed = True
             if self._ticker is not None:
                 self._ticker.stop()
             self.looks.abandon()
@@ -350,7 +346,7 @@ class Agent:
         atexit.unregister(self._at_exit)
 
     def _note_collection(self, phase: str, info: dict[str, int]) -> None:
-        if phase == "start" or self._is_closed:
+        if phase == "start" or self.is_closed:
             return
         # A framework may have come after us; where one is here already, another is rare.
         if info["generation"] or not self._arming.has_armed:
@@ -368,7 +364,7 @@ class Agent:
 
     def _start_in_child(self) -> None:
         """Runs in a forked child: a file of its own, and nothing of the parent's."""
-        if self._is_closed:
+        if self.is_closed:
             return
         self.writer.close()
         self._reset(name_process(os.getpid()), "child")
@@ -376,101 +372,3 @@ class Agent:
         self.looks.after_fork(self.process, self.writer)
         self.brink.reset(self.process, self.writer)
         self.introduce()
-
-
-_agent: Agent | None = None
-_starting = RLock()
-"""The bootstrap's thread and the import of torch may both be about to start the agent."""
-_follows_forks = False
-_follows_named_forks = False
-
-
-def _follow_forks() -> None:
-    """Once per process: what is registered here cannot be taken back, and must not pile up."""
-    global _follows_forks
-    if not _follows_forks:
-        os.register_at_fork(before=_before_fork, after_in_child=_after_fork)
-        _follows_forks = True
-
-
-def _before_fork() -> None:
-    """Runs after the ticker's, which is registered later: from here on nobody opens a window."""
-    windows = sys.modules.get("leakscope.observe.native_sites")
-    if windows is not None:
-        windows.stop_windows()
-    global _follows_named_forks
-    if not _follows_named_forks:
-        _follows_named_forks = follow_named_forks(_after_named_fork)
-
-
-def _after_named_fork() -> None:
-    agent = running_agent()
-    if agent is not None:
-        agent._learn_role(agent)
-
-
-def _after_fork() -> None:
-    global _starting
-    _starting = RLock()
-    if _agent is not None:
-        _agent.after_fork()
-
-
-def start_agent(directory: str, *, steps_from: str = "auto", budget: float = 0.01) -> Agent:
-    """The agent of this process, started if there is none yet."""
-    with _starting:
-        agent = _start(directory, steps_from, budget)
-        agent.arm(is_loaded=True)
-    return agent
-
-
-def _start(directory: str, steps_from: str, budget: float) -> Agent:
-    global _agent
-    if _agent is None or _agent._is_closed:
-        agent = Agent(directory, steps_from=steps_from, budget=budget)
-        agent.start()
-        _agent = agent  # only now: another thread may ask for it
-    return _agent
-
-
-def running_agent() -> Agent | None:
-    return _agent if _agent is not None and not _agent._is_closed else None
-
-
-def step() -> None:
-    """Say that one step of the program is done; overrides every other way of counting steps."""
-    agent = running_agent()
-    if agent is None and (directory := os.environ.get("LEAKSCOPE_RUN_DIR")):
-        # Under `leakscope run` in a program without a framework, the agent is not there yet.
-        _start_late(directory)
-        agent = running_agent()
-    if agent is not None:
-        agent.on_step("api")
-
-
-def start_for_run(directory: str) -> None:
-    """Start as `leakscope run` was told to; called by the bootstrap once torch is imported."""
-    steps_from, budget = _settings()
-    start_agent(directory, steps_from=steps_from, budget=budget).start_ticking(_WITH_TORCH_S)
-
-
-def start_by_clock(directory: str, main_thread: int) -> None:
-    """The same in a program that has not imported torch by now; in the bootstrap's thread."""
-    import_threading(main_thread)
-    with _starting:
-        agent = _start(directory, *_settings())
-        agent.arm()
-    agent.start_ticking(FIRST_S)
-
-
-def _settings() -> tuple[str, float]:
-    steps_from = os.environ.get("LEAKSCOPE_STEPS_FROM", "auto")
-    return steps_from, float(os.environ.get("LEAKSCOPE_BUDGET", "0.01"))
-
-
-_start_late = guarded(start_for_run, "agent", lambda gap: None)
-
-
-def stop_agent(agent: Agent) -> None:
-    """Take every hook back and close the file; what was recorded stays."""
-    agent.stop()

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 import leakscope
 from leakscope import errors
-from leakscope.agent import Agent, running_agent, start_agent, step, stop_agent
+from leakscope.agent import Agent
 from leakscope.inject import RUN_DIR
+from leakscope.inside import running_agent, start_agent, step, stop_agent
 from leakscope.model import FORMAT_VERSION, Comparison, Report, Run
 from leakscope.record.format import RANK_VARIABLES, host_name, number_in, storable, write_run
 

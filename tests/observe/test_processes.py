@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from leakscope.observe.family import kind_of, unfollowed_flag
 from leakscope.observe.processes import (
     Found,
     Watched,
@@ -18,7 +19,6 @@ from leakscope.observe.processes import (
     find_tree,
 )
 from leakscope.record.format import name_process
-from leakscope.supervise import kind_of, unfollowed_flag
 
 _MIB = 1 << 20
 

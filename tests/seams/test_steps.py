@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 import leakscope
-from leakscope.agent import running_agent
+from leakscope.inside import running_agent
 from leakscope.record.reader import Recording
 from running import steps_of
 

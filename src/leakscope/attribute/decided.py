@@ -17,14 +17,9 @@ from msgspec.structs import replace
 from leakscope import text
 from leakscope.attribute.device import bytes_on
 from leakscope.attribute.guard import is_ever_emptied
+from leakscope.attribute.measured import BLOCK_BYTES, CLOCK, looked_at
 from leakscope.attribute.suspect import Suspect
-from leakscope.attribute.suspects import (
-    BLOCK_BYTES,
-    CLOCK,
-    looked_at,
-    sources_for,
-    suspects_of,
-)
+from leakscope.attribute.suspects import sources_for, suspects_of
 from leakscope.judge.account import Account
 from leakscope.judge.overall import Overall
 from leakscope.model import Outcome, Rate, Shape, Verdict

@@ -10,7 +10,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from statistics import median
 from typing import NamedTuple
 
 from leakscope.attribute.create_graph import find_create_graph
@@ -19,15 +18,21 @@ from leakscope.attribute.fingerprint import fingerprint
 from leakscope.attribute.guard import has_capacity_guard
 from leakscope.attribute.hooks import is_in_hook
 from leakscope.attribute.keeper import find_keepers
+from leakscope.attribute.measured import (
+    BLOCK_BYTES,
+    CLOCK,
+    COUNTS_OF_A_LOOK,
+    ENOUGH_POINTS,
+    compares_marks,
+    looked_at,
+    measured_per_step,
+    slope,
+)
 from leakscope.attribute.places import site_of
 from leakscope.attribute.suspect import Suspect
 from leakscope.attribute.unweighed import give_the_rest
-from leakscope.judge.series import PINNED
 from leakscope.model import DEVICE_TOOL, Holding, Link, Site, SiteTally, Window
-from leakscope.record.reader import Columns, Recording
-
-BLOCK_BYTES = 71.0
-"""Of a small Python object; see judge/account.py."""
+from leakscope.record.reader import Recording
 
 _SMALLEST_SHARE = 0.02
 _ENOUGH_EXPLAINED = 0.5
@@ -38,9 +43,6 @@ _WINDOWS_AGREEING = 2
 SHARED_PAGES = "shared-pages"
 PILE = "pile"
 
-CLOCK = "tick"
-_COUNTS_OF_A_LOOK = 3
-_ENOUGH_POINTS = 8
 _FEWEST_A_STEP = 0.2
 """Blocks a step: fewer than one in five steps is what a step has in flight, or a pool's refill."""
 
@@ -85,17 +87,17 @@ def explain_growth(
     if is_copy_on_write:
         return _explain_copies(recording, process, sources)
     latest = _latest(recording.holdings, process)
-    measured = _measured_per_step(recording, process, latest, device, is_reserved)
+    measured = measured_per_step(recording, process, latest, device, is_reserved)
     if is_resident:
         rows = recording.columns(process, looked_at(recording, process))
-        measured = max(measured, _slope(rows, "rss_bytes", 0, sys.maxsize) or 0.0)
+        measured = max(measured, slope(rows, "rss_bytes", 0, sys.maxsize) or 0.0)
     if per_step is not None:
         measured = per_step
     found = []
-    is_by_marks = device is None and _is_by_marks(recording, process, latest)
+    is_by_marks = device is None and compares_marks(recording, process, latest)
     for holding in latest:
         count = _count_per_step(holding)
-        if is_by_marks and len(holding.counts) >= _COUNTS_OF_A_LOOK:
+        if is_by_marks and len(holding.counts) >= COUNTS_OF_A_LOOK:
             count = _first_rate(holding)
         rate = count * bytes_on(holding, device)
         if measured <= 0 or count <= 0 or (rate <= 0 and not holding.opaque):
@@ -131,19 +133,13 @@ def _by_later_growth(
     process, last = latest[0].process, max(holding.counts[-1][0] for holding in latest)
     columns = recording.columns(process, looked_at(recording, process))
     steps = [step for step in columns.get("step", ()) if step is not None and step > last]
-    if len(steps) < _ENOUGH_POINTS or steps[-1] < 2 * last:
+    if len(steps) < ENOUGH_POINTS or steps[-1] < 2 * last:
         return found
-    later = _slope(columns, "in_use_bytes", last, sys.maxsize) or 0.0
-    later += BLOCK_BYTES * max(_slope(columns, "blocks_count", last, sys.maxsize) or 0.0, 0.0)
+    later = slope(columns, "in_use_bytes", last, sys.maxsize) or 0.0
+    later += BLOCK_BYTES * max(slope(columns, "blocks_count", last, sys.maxsize) or 0.0, 0.0)
     if later <= 0 or abs(share * measured / later - 1.0) > _AGREES:
         return found
     return [one._replace(share=one.share * measured / later) for one in found]
-
-
-def looked_at(recording: Recording, process: str) -> str:
-    """The source of steps at whose rows the last look was taken."""
-    looks = [mark for mark in recording.marks if mark.what == "look" and mark.process == process]
-    return looks[-1].source if looks else ""
 
 
 def _unheld_suspects(
@@ -277,89 +273,9 @@ def _latest(holdings: Sequence[Holding], process: str) -> list[Holding]:
     return [holding for holding in looked if holding.counts[-1][0] == last] + piles
 
 
-def _measured_per_step(
-    recording: Recording,
-    process: str,
-    latest: Sequence[Holding],
-    device: str | None = None,
-    is_reserved: bool = False,
-) -> float:
-    """Growth per step of what is alive, by the rows of the source that was looked at, over the
-    steps between the looks and as many after them."""
-    if device is None and _is_by_marks(recording, process, latest):
-        return _measured_by_marks(recording, process)
-    columns = recording.columns(process, looked_at(recording, process))
-    steps = [step for holding in latest for step, _ in holding.counts]
-    first, last = (min(steps), 2 * max(steps)) if steps else (0, sys.maxsize)
-    if device == PINNED:
-        return max(_pinned_per_step(recording, process), 0.0)
-    if device is not None:
-        counter = "reserved_bytes" if is_reserved else "allocated_bytes"
-        return max(_slope(columns, f"{device}.{counter}", first, last) or 0.0, 0.0)
-    live = _slope(columns, "in_use_bytes", first, last)
-    if live is None:
-        # Resident memory has the small objects in it already.
-        return max(_slope(columns, "rss_bytes", first, last) or 0.0, 0.0)
-    if recording.pool_of(process):
-        return max(live, 0.0)
-    blocks = _slope(columns, "blocks_count", first, last) or 0.0
-    return max(live, 0.0) + BLOCK_BYTES * max(blocks, 0.0)
-
-
-def _is_by_marks(recording: Recording, process: str, latest: Sequence[Holding]) -> bool:
-    """By the clock our own look slows the program down: holder and counters are compared over the
-    same stretch of time, from the first look to the opening of the window. Two readings, though,
-    are at the mercy of what is in flight just then: with more looks the rows are better."""
-    if looked_at(recording, process) != CLOCK or _measured_by_marks(recording, process) <= 0:
-        return False
-    return all(len(holding.counts) < 2 * _COUNTS_OF_A_LOOK for holding in latest)
-
-
-def _pinned_per_step(recording: Recording, process: str) -> float:
-    """By the samples between which steps were counted."""
-    points = [
-        (sample.at.step, sample.values["pinned_bytes"])
-        for sample in recording.samples
-        if sample.process == process and sample.at.step and "pinned_bytes" in sample.values
-    ]
-    columns: Columns = {"step": [s for s, _ in points], "pinned_bytes": [v for _, v in points]}
-    return _slope(columns, "pinned_bytes", 0, sys.maxsize) or 0.0
-
-
-def _measured_by_marks(recording: Recording, process: str) -> float:
-    """Growth of what is alive from the first look to the opening of the window."""
-    looks = [mark for mark in recording.marks if mark.what == "look" and mark.process == process]
-    if len(looks) < _WINDOWS_AGREEING:
-        return 0.0
-    first, opened = looks[:2]
-    steps = (opened.at.step or 0) - (first.at.step or 0)
-    of_blocks = 0.0 if recording.pool_of(process) else BLOCK_BYTES
-    grown = sum(
-        (opened.values.get(name, 0) - first.values.get(name, 0)) * size
-        for name, size in (("in_use_bytes", 1.0), ("blocks_count", of_blocks))
-    )
-    return max(grown, 0.0) / steps if steps > 0 else 0.0
-
-
 def _first_rate(holding: Holding) -> float:
     (first_step, first), (last_step, last) = holding.counts[:2]
     return (last - first) / (last_step - first_step) if last_step > first_step else 0.0
-
-
-def _slope(columns: Columns, name: str, first: int, last: int) -> float | None:
-    """The median slope between rows half of that apart: one-time rises do not matter to it."""
-    pairs = zip(columns.get("step", ()), columns.get(name, ()), strict=False)
-    points = [(step, value) for step, value in pairs if step is not None and value is not None]
-    around = [point for point in points if first <= point[0] <= last]
-    if len(around) >= _ENOUGH_POINTS:
-        points = around
-    half = len(points) // 2
-    slopes = [
-        (later - earlier) / (step - before)
-        for (before, earlier), (step, later) in zip(points, points[half:], strict=False)
-        if step > before
-    ]
-    return median(slopes) if slopes else None
 
 
 def _count_per_step(holding: Holding) -> float:
@@ -389,7 +305,7 @@ def _looks(holding: Holding) -> int:
     """At how many looks it had grown. A container has two counts a look: at the opening of the
     window, and at its end."""
     grown = sum(after > before for (_, before), (_, after) in pairwise(holding.counts))
-    return (grown + 1) // 2 if len(holding.counts) >= _COUNTS_OF_A_LOOK else grown
+    return (grown + 1) // 2 if len(holding.counts) >= COUNTS_OF_A_LOOK else grown
 
 
 def _keeper(holding: Holding, named: Link | None, sources: Mapping[str, str]) -> Site | None:

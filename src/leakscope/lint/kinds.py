@@ -9,33 +9,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from enum import IntEnum
-from typing import NamedTuple
 
 from leakscope.lint import names
+from leakscope.lint.kind import UNKNOWN, Kind, Known
 from leakscope.lint.outline import Line, Outline, Scope, dotted, key_of, last_name, targets_of
 from leakscope.lint.values import asks_for_gradients, keys_in, parts_of, returns_of, value_of
 
-
-class Kind(IntEnum):
-    UNKNOWN = 0
-    PLAIN = 1
-    """A number, a text: nothing behind it."""
-    ARRAY = 2
-    """A tensor or array without a graph."""
-    LEAF = 3
-    """A parameter: it has no graph, but what is computed from it has."""
-    GRAPH = 4
-    """A tensor that carries its autograd graph."""
-
-
-class Known(NamedTuple):
-    kind: Kind
-    is_sure: bool = True
-    """False where a name had to stand for a type."""
-
-
-UNKNOWN = Known(Kind.UNKNOWN, False)
 _DEEPEST = 24
 """Names and calls that are followed one after another."""
 

@@ -20,11 +20,12 @@ from __future__ import annotations
 import gc
 import sys
 from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from itertools import compress
 from typing import Any, NamedTuple
 
 from leakscope.observe.devices import device_of, rounded
+from leakscope.observe.quiet import quiet_collector
 
 _RAW = "_raw_saved_"
 HEAP_TYPE = 1 << 9
@@ -394,15 +395,3 @@ def _in_words(node: Any, saved: Saved, size: int) -> SavedTensor:
 
 def _short(dtype: Any) -> str:
     return str(dtype).removeprefix("torch.")
-
-
-@contextmanager
-def quiet_collector() -> Iterator[None]:
-    """No collection while we hold thousands of nodes: it would go through all of them."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()

@@ -12,13 +12,11 @@ only they hold.
 
 from __future__ import annotations
 
-import functools
 import gc
-import re
 import sys
 import time
 from collections.abc import Callable
-from types import FrameType, FunctionType, MethodType, ModuleType
+from types import FrameType, FunctionType, ModuleType
 from typing import Any, NamedTuple
 
 import msgspec
@@ -28,21 +26,26 @@ from leakscope.observe.anatomy import (
     class_file,
     class_module,
     class_name,
-    is_exactly,
     is_kind,
     is_of_the_user,
     module_file,
     modules_by_dict,
 )
 from leakscope.observe.frames import (
-    Local,
     find_in_frames,
     is_own_code,
     own_values,
 )
-from leakscope.observe.links import context_type, is_piece, links_of
-from leakscope.observe.links_in_code import is_suspended
-from leakscope.observe.registries import REGISTRY
+from leakscope.observe.links import is_piece, links_of
+from leakscope.observe.root_costs import (
+    ARTEFACT_COST,
+    LIBRARY_ROOT_COST,
+    cost_of_local,
+    is_artefact,
+    is_iterator,
+    tells_enough,
+    tells_something,
+)
 from leakscope.observe.roots import Hop, global_hop, link_to, local_hop, module_link, root_link
 from leakscope.observe.survivors import FROZEN_BY_PYTHON
 from leakscope.observe.untracked import untracked_holders
@@ -64,15 +67,9 @@ _NAMESPACE_COST = 0.1
 """From an instance to its dict: one link together, so hardly a step of its own."""
 
 _LIBRARY_COST = 0.5
-_LIBRARY_ROOT_COST = 3.0
 _THREAD_COST = 2.5
 """A thread holds what it was given; who gave it is told if it holds it too."""
 
-_ARTEFACT_COST = 8.0
-"""What a debugger or an interactive session keeps is named only if nothing else is found."""
-
-_ARTEFACT_NAMES = re.compile(r"_+|_i*|_\d+|_i\d+|_[dio]h|Out|In|last_(value|exc|traceback|type)")
-_ARTEFACT_FILES = ("/pydevd", "/debugpy/", "/IPython/", "/pdb.py", "/bdb.py")
 UNROOTED = "…"
 """Stands at the beginning of a path whose root was not found."""
 _CYCLE = "held by its own cycle only"
@@ -170,7 +167,7 @@ class _Search:
         if self._best is None:
             return False
         self._first_root_round = min(self._first_root_round, rounds)
-        more = _ROUNDS_TO_BETTER if _tells_enough(self._best.links) else _ROUNDS_TO_OWN
+        more = _ROUNDS_TO_BETTER if tells_enough(self._best.links) else _ROUNDS_TO_OWN
         if rounds - self._first_root_round >= more:
             return True
         cheapest = min(self._costs[node] for node in self._waiting)
@@ -269,9 +266,9 @@ class _Search:
         cost = self._costs[child] + 1
         file = module_file(namespace)
         if not is_of_the_user(file) and not (name == "__main__" and not file):
-            cost += _LIBRARY_ROOT_COST
-        if _ARTEFACT_NAMES.fullmatch(hop.name):
-            cost += _ARTEFACT_COST
+            cost += LIBRARY_ROOT_COST
+        if is_artefact(hop.name):
+            cost += ARTEFACT_COST
         first = module_link(name, namespace)
         self._offer(cost, child, first, link_to(self._objects[child], hop))
 
@@ -284,7 +281,7 @@ class _Search:
         if link is None:
             return False
         is_library = bool(link.file) and not is_of_the_user(link.file)
-        cost = self._costs[node] + is_library * _LIBRARY_ROOT_COST
+        cost = self._costs[node] + is_library * LIBRARY_ROOT_COST
         self._offer(cost + _THREAD_COST * (link.kind == "thread"), node, link)
         return True
 
@@ -293,7 +290,7 @@ class _Search:
         for node in nodes:
             local = found.get(id(self._objects[node]))
             if local is not None:
-                cost = self._costs[node] + _cost_of_local(local)
+                cost = self._costs[node] + cost_of_local(local)
                 self._offer(cost, node, link_to(self._objects[node], local_hop(local)))
 
     # ── the answer ──
@@ -323,7 +320,7 @@ class _Search:
             return Path(self._cycle(), True, "", rounds)
         node = min(unexplained, key=self._cost_as_native_root)
         top = self._objects[node]
-        via = "held by a running loop" if _is_iterator(top) else "held by native code"
+        via = "held by a running loop" if is_iterator(top) else "held by native code"
         root = _Root(0.0, node, (link_to(top, Hop(0, via, "native")),))
         return Path(self._links(root), True, "", rounds)
 
@@ -348,10 +345,10 @@ class _Search:
         return Path((start, *links_of(self._chain(node))), False, why, rounds)
 
     def _worth_as_start(self, node: int) -> tuple[bool, float]:
-        return (_tells(self._objects[node]), self._costs[node])
+        return (tells_something(self._objects[node]), self._costs[node])
 
     def _cost_as_native_root(self, node: int) -> float:
-        return self._costs[node] - 2 * _tells(self._objects[node])
+        return self._costs[node] - 2 * tells_something(self._objects[node])
 
     def _held_from_nowhere(self) -> list[int]:
         """Objects with more references than all that we found together have to them."""
@@ -375,38 +372,5 @@ class _Search:
         return counts
 
 
-def _tells_enough(links: tuple[Link, ...]) -> bool:
-    """A root in the user's own code, under a name of theirs."""
-    if links and links[0].kind == REGISTRY:
-        return True
-    names = [link.name for link in links]
-    is_plain = not any(name in ("self", "cls") or _is_artefact(name) for name in names)
-    return bool(links) and is_plain and is_of_the_user(links[0].file or links[-1].file)
-
-
-def _is_artefact(name: str) -> bool:
-    return bool(name) and _ARTEFACT_NAMES.fullmatch(name) is not None
-
-
 def _nobody(obj: object) -> bool:
     return False
-
-
-def _cost_of_local(local: Local) -> float:
-    if any(part in local.file for part in _ARTEFACT_FILES):
-        return _ARTEFACT_COST
-    if not is_of_the_user(local.file):
-        return _LIBRARY_ROOT_COST + 1
-    if local.is_argument:  # who gave it holds it too, and lives longer
-        return 3.0 if local.name == "self" else 2.5
-    return 1.5 if local.is_free else 1.0
-
-
-def _tells(obj: object) -> bool:
-    """Does a path that begins here still say something? A bare list or dict does not."""
-    kinds = (FunctionType, MethodType, functools.partial, context_type())
-    return is_suspended(obj) or is_exactly(obj, *kinds)
-
-
-def _is_iterator(obj: object) -> bool:
-    return class_name(type(obj)).endswith("iterator") or is_suspended(obj)

@@ -13,14 +13,23 @@ the line costs one step of it, some 10 ns; only then is the mark called, from th
 
 from __future__ import annotations
 
-import dis
 import opcode
 from collections.abc import Callable, Iterator
 from types import CodeType
 from typing import Any, NamedTuple
 
+from leakscope.observe.bytecode import (
+    Handler,
+    Instruction,
+    decode,
+    encode,
+    exception_table,
+    handlers_in,
+    line_table,
+    with_the_rest,
+)
+
 _OP = opcode.opmap
-_EXTENDED = _OP["EXTENDED_ARG"]
 _NOT_BEFORE = frozenset(
     _OP[name]
     for name in ("CALL", "PRECALL", "PUSH_EXC_INFO", "RESUME", "SEND", "YIELD_VALUE")
@@ -44,37 +53,6 @@ class Marks(NamedTuple):
     unwind: Callable[[int], object]
 
 
-class _Instruction:
-    __slots__ = ("argument", "caches", "is_exact", "operation", "position", "target")
-
-    def __init__(self, operation: int, argument: int, position: Any, caches: bytes = b"") -> None:
-        self.operation = operation
-        self.argument = argument
-        self.position = position
-        self.caches = caches
-        self.target: _Instruction | None = None
-        self.is_exact = False
-        """The jump goes to the very instruction; others go to the marks before it."""
-
-    @property
-    def line(self) -> int | None:
-        return self.position[0] if self.position else None
-
-    @property
-    def width(self) -> int:
-        """In code units of two bytes."""
-        prefixes = max(0, (self.argument.bit_length() + 7) // 8 - 1)
-        return prefixes + 1 + len(self.caches) // 2
-
-
-class _Handler(NamedTuple):
-    start: int
-    end: int
-    target: int
-    depth: int
-    has_lasti: bool
-
-
 def with_marks(code: CodeType, function: int, slot_of: dict[int, int], marks: Marks) -> CodeType:
     """The code with marks in it.
 
@@ -95,20 +73,20 @@ class _Marking:
         self._marks = marks
         self._consts = list(code.co_consts)
         self._const_at: dict[int, int] = {}
-        self._original, self._at = _decode(code)
+        self._original, self._at = decode(code)
         # What stands where an original instruction stood: its marks, then itself.
-        self._group: dict[int, list[_Instruction]] = {}
-        self._aside: list[tuple[list[_Instruction], _Instruction]] = []
+        self._group: dict[int, list[Instruction]] = {}
+        self._aside: list[tuple[list[Instruction], Instruction]] = []
         """Calls of marks at the end of the code, each with the instruction it stands for."""
 
     def marked(self) -> CodeType:
         first = next(i for i, one in enumerate(self._original) if one.operation == _OP["RESUME"])
-        out: list[_Instruction] = []
+        out: list[Instruction] = []
         last_slot: int | None = None
         is_put_off = False
         has_own_mark: set[int] = set()
         for index, one in enumerate(self._original):
-            group: list[_Instruction] = []
+            group: list[Instruction] = []
             if index > first:
                 slot = self._slot_of.get(one.line or -1)
                 if slot is not None and (slot != last_slot or is_put_off):
@@ -130,11 +108,11 @@ class _Marking:
         self._return_to_loops(out, has_own_mark)
         unwinding = [
             *self._call(self._marks.unwind, self._function, self._original[first]),
-            _Instruction(_OP["RERAISE"], 1, None),
+            Instruction(_OP["RERAISE"], 1, None),
         ]
         return self._assemble(out, unwinding, first)
 
-    def _before(self, index: int, one: _Instruction, first: int) -> list[_Instruction]:
+    def _before(self, index: int, one: Instruction, first: int) -> list[Instruction]:
         if one.operation == _OP["RETURN_VALUE"]:
             return self._call(self._marks.leave, self._function, one)
         if one.operation != _OP["YIELD_VALUE"]:
@@ -145,13 +123,13 @@ class _Marking:
             return suspend
         # `throw` steps from the yield back to a SEND right before it and jumps as that says. The
         # one here is for it; the way of the program leads past it.
-        send = _Instruction(_OP["SEND"], 0, one.position)
+        send = Instruction(_OP["SEND"], 0, one.position)
         send.target = before.target
-        skip = _Instruction(_OP["JUMP_FORWARD"], 0, one.position)
+        skip = Instruction(_OP["JUMP_FORWARD"], 0, one.position)
         skip.target, skip.is_exact = one, True
         return [*suspend, skip, send]
 
-    def _return_to_loops(self, out: list[_Instruction], has_own_mark: set[int]) -> None:
+    def _return_to_loops(self, out: list[Instruction], has_own_mark: set[int]) -> None:
         """A jump back to a loop's head begins that line again; the head itself has no mark, for
         the way into the loop leads through it too."""
         for one in self._original:
@@ -169,27 +147,25 @@ class _Marking:
             out[at : at + len(group)] = marked
             group[:] = marked
 
-    def _line(self, slot: int, at: _Instruction, stands_for: _Instruction) -> list[_Instruction]:
+    def _line(self, slot: int, at: Instruction, stands_for: Instruction) -> list[Instruction]:
         """The countdown, in place; the mark, aside."""
-        count = _Instruction(_OP["FOR_ITER"], 0, at.position)
-        done = _Instruction(_OP["POP_TOP"], 0, at.position)
-        back = _Instruction(_OP["JUMP_BACKWARD"], 0, at.position)
-        after = _Instruction(_OP["NOP"], 0, at.position)
+        count = Instruction(_OP["FOR_ITER"], 0, at.position)
+        done = Instruction(_OP["POP_TOP"], 0, at.position)
+        back = Instruction(_OP["JUMP_BACKWARD"], 0, at.position)
+        after = Instruction(_OP["NOP"], 0, at.position)
         mark = [*self._call(self._marks.line, slot, at), back]
         count.target, count.is_exact = mark[0], True
         back.target, back.is_exact = after, True
         self._aside.append((mark, stands_for))
-        load = _Instruction(
-            _OP["LOAD_CONST"], self._const(self._marks.countdown(slot)), at.position
-        )
-        pop = _Instruction(_OP["POP_TOP"], 0, at.position)
+        load = Instruction(_OP["LOAD_CONST"], self._const(self._marks.countdown(slot)), at.position)
+        pop = Instruction(_OP["POP_TOP"], 0, at.position)
         return [load, count, pop, done, after]
 
-    def _call(self, mark: Callable[[int], object], number: int, at: _Instruction) -> list[Any]:
-        def make(name: str, argument: int = 0) -> _Instruction:
+    def _call(self, mark: Callable[[int], object], number: int, at: Instruction) -> list[Any]:
+        def make(name: str, argument: int = 0) -> Instruction:
             operation = _OP[name]
             caches = bytes(2 * opcode._inline_cache_entries[operation])  # type: ignore[attr-defined]
-            return _Instruction(operation, argument, at.position, caches)
+            return Instruction(operation, argument, at.position, caches)
 
         return [
             make("PUSH_NULL"),
@@ -208,7 +184,7 @@ class _Marking:
         return self._const_at[key]
 
     def _assemble(
-        self, out: list[_Instruction], unwinding: list[_Instruction], first: int
+        self, out: list[Instruction], unwinding: list[Instruction], first: int
     ) -> CodeType:
         # A mark may have been replaced meanwhile; what stood aside for it goes too.
         there = {id(one) for one in out}
@@ -222,7 +198,7 @@ class _Marking:
             return starts[id(self._group[id(self._original[index])][0])]
 
         handlers = [
-            _Handler(
+            Handler(
                 start_of(self._at[one.start]),
                 start_of(self._at[one.end]),
                 # A handler begins with the exception on the stack: at itself, not at a mark.
@@ -230,27 +206,27 @@ class _Marking:
                 one.depth,
                 one.has_lasti,
             )
-            for one in _handlers(self._code.co_exceptiontable)
+            for one in handlers_in(self._code.co_exceptiontable)
         ]
         handlers += self._handlers_aside(starts)
         entered = starts[id(self._original[first])] + 1
         cleanup = starts[id(unwinding[0])]
         after = cleanup + sum(one.width for one in unwinding)
         end = sum(one.width for one in everything)
-        handlers = list(_with_the_rest(handlers, entered, cleanup, after, end))
+        handlers = list(with_the_rest(handlers, entered, cleanup, after, end))
         return self._code.replace(
-            co_code=b"".join(_encode(one, starts) for one in everything),
+            co_code=b"".join(encode(one, starts) for one in everything),
             co_consts=tuple(self._consts),
             co_stacksize=self._code.co_stacksize + 6,
-            co_linetable=_line_table(everything, self._code.co_firstlineno),
-            co_exceptiontable=_exception_table(handlers),
+            co_linetable=line_table(everything, self._code.co_firstlineno),
+            co_exceptiontable=exception_table(handlers),
         )
 
-    def _handlers_aside(self, starts: dict[int, int]) -> list[_Handler]:
+    def _handlers_aside(self, starts: dict[int, int]) -> list[Handler]:
         """What is raised in a mark (Ctrl-C) is handled as if it were raised at the line."""
         at = {id(one): index for index, one in enumerate(self._original)}
         unit_of = {index: unit for unit, index in reversed(self._at.items())}
-        table = list(_handlers(self._code.co_exceptiontable))
+        table = list(handlers_in(self._code.co_exceptiontable))
         found = []
         for mark, stands_for in self._aside:
             unit = unit_of[at[id(stands_for)]]
@@ -259,10 +235,10 @@ class _Marking:
             for one in table:
                 if one.start <= unit < one.end:
                     target = starts[id(self._original[self._at[one.target]])]
-                    found.append(_Handler(start, end, target, one.depth, one.has_lasti))
+                    found.append(Handler(start, end, target, one.depth, one.has_lasti))
         return found
 
-    def _settle(self, everything: list[_Instruction]) -> dict[int, int]:
+    def _settle(self, everything: list[Instruction]) -> dict[int, int]:
         """Where each instruction starts, once no jump needs a longer argument any more."""
         while True:
             starts: dict[int, int] = {}
@@ -283,131 +259,3 @@ class _Marking:
                     is_settled = is_settled and one.width == was
             if is_settled:
                 return starts
-
-
-def _decode(code: CodeType) -> tuple[list[_Instruction], dict[int, int]]:
-    """The instructions, and which one begins at each code unit."""
-    raw = code.co_code
-    positions = list(code.co_positions())
-    found: list[_Instruction] = []
-    at: dict[int, int] = {len(raw) // 2: -1}
-    ends: list[int] = []
-    unit = argument = 0
-    start = 0
-    while unit * 2 < len(raw):
-        operation, low = raw[unit * 2], raw[unit * 2 + 1]
-        argument = argument << 8 | low
-        at[unit] = len(found)
-        unit += 1
-        if operation == _EXTENDED:
-            continue
-        n_caches = opcode._inline_cache_entries[operation]  # type: ignore[attr-defined]
-        caches = bytes(2 * n_caches)
-        found.append(_Instruction(operation, argument, positions[unit - 1], caches))
-        unit += n_caches
-        ends.append(unit)
-        argument = 0
-        start = unit
-    at[start] = len(found)
-    for one, end in zip(found, ends, strict=True):
-        if one.operation in dis.hasjrel:
-            is_back = "BACKWARD" in opcode.opname[one.operation]
-            one.target = found[at[end - one.argument if is_back else end + one.argument]]
-    return found, at
-
-
-def _encode(one: _Instruction, starts: dict[int, int]) -> bytes:
-    argument = one.argument
-    out = bytearray()
-    for shift in (24, 16, 8):
-        if argument >> shift:
-            out += bytes((_EXTENDED, argument >> shift & 0xFF))
-    return bytes(out + bytes((one.operation, argument & 0xFF)) + one.caches)
-
-
-def _handlers(table: bytes) -> Iterator[_Handler]:
-    values = iter(table)
-
-    def number() -> int:
-        byte = next(values)
-        value = byte & 63
-        while byte & 64:
-            byte = next(values)
-            value = value << 6 | byte & 63
-        return value
-
-    while True:
-        try:
-            start = number()
-        except StopIteration:
-            return
-        length, target, depth = number(), number(), number()
-        yield _Handler(start, start + length, target, depth >> 1, bool(depth & 1))
-
-
-def _with_the_rest(
-    handlers: list[_Handler], start: int, cleanup: int, after: int, end: int
-) -> Iterator[_Handler]:
-    """The handlers, and the cleanup for whatever they do not cover, but for itself."""
-    itself = _Handler(cleanup, after, cleanup, 0, False)
-    for one in sorted([*handlers, itself]):
-        if start < one.start:
-            yield _Handler(start, one.start, cleanup, 0, True)
-        if one is not itself:
-            yield one
-        start = max(start, one.end)
-    if start < end:
-        yield _Handler(start, end, cleanup, 0, True)
-
-
-def _exception_table(handlers: list[_Handler]) -> bytes:
-    out = bytearray()
-    for one in handlers:
-        numbers = (one.start, one.end - one.start, one.target, one.depth << 1 | one.has_lasti)
-        for index, value in enumerate(numbers):
-            digits = [value & 63]
-            while value := value >> 6:
-                digits.append(value & 63 | 64)
-            digits.reverse()
-            digits[0] |= 128 if index == 0 else 0
-            out += bytes(digits)
-    return bytes(out)
-
-
-def _line_table(everything: list[_Instruction], first_line: int) -> bytes:
-    """See Objects/locations.md of CPython 3.11: runs of code units, with or without columns."""
-    out = bytearray()
-    line = first_line
-    for one in everything:
-        left = one.width
-        while left > 0:
-            length = min(left, 8)
-            left -= length
-            head = 128 | length - 1
-            if one.line is None:
-                out.append(head | 15 << 3)
-                continue
-            row, end_row, column, end_column = one.position
-            if column is None or end_column is None or end_row is None or end_row < row:
-                out.append(head | 13 << 3)
-                out += _signed(row - line)
-            else:
-                out.append(head | 14 << 3)
-                out += _signed(row - line)
-                for value in (end_row - row, column + 1, end_column + 1):
-                    out += _unsigned(value)
-            line = row
-    return bytes(out)
-
-
-def _unsigned(value: int) -> bytes:
-    out = bytearray()
-    while value >= 64:
-        out.append(64 | value & 63)
-        value >>= 6
-    out.append(value)
-    return bytes(out)
-
-
-def _signed(value: int) -> bytes:
-    return _unsigned(-value << 1 | 1 if value < 0 else value << 1)

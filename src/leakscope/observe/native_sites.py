@@ -12,15 +12,12 @@ why it is read here and not right of the wall: the recording stays text that nee
 be read, of the same version, somewhere else.
 
 memray sees calls that go through a library's symbol table. A `malloc` that the program has looked
-up itself with ctypes does not, so such pointers take a detour while the window is open
-(`_Detours`). What cffi looks up (`ffi.dlopen(None).malloc`) stays unseen.
+up itself with ctypes does not, so such pointers take a detour while the window is open (see
+observe/detours.py). What cffi looks up (`ffi.dlopen(None).malloc`) stays unseen.
 """
 
 from __future__ import annotations
 
-import ctypes
-import fcntl
-import gc
 import os
 import signal
 import sys
@@ -28,16 +25,16 @@ import threading
 from _thread import get_ident
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from functools import cache
 from time import monotonic, sleep
 from typing import Any
 
 from leakscope.model import Frame, Gap, SiteTally
+from leakscope.observe.capture_file import CaptureFile
+from leakscope.observe.detours import Detours
 
 _WHAT = "native allocation sites"
 _ERROR = 40
 _FRAMES = 12
-_LOWEST_DESCRIPTOR = 200
 _NEVER_MS = 2**31 - 1
 """memray has a thread that reads the RSS now and then, and writes to stderr if it cannot."""
 
@@ -71,8 +68,8 @@ class NativeWindow:
         self._tracker: Any = None
         self._profile: Any = None
         """memray's own; what shows of it depends on its version."""
-        self._file: _CaptureFile | None = None
-        self._detours = _Detours()
+        self._file: CaptureFile | None = None
+        self._detours = Detours()
         self._is_cut_short = False
         self._is_retired = False
         self._threads: frozenset[str] = frozenset()
@@ -147,7 +144,7 @@ class NativeWindow:
         _follow_forks()
         self._is_cut_short = False
         self._pid = os.getpid()
-        self._file = _CaptureFile(self._directory)
+        self._file = CaptureFile(self._directory)
         tracker = memray.Tracker(
             destination=_destination(memray, self._file.path),
             file_format=memray.FileFormat.AGGREGATED_ALLOCATIONS,
@@ -308,177 +305,6 @@ def _take_patches_back() -> None:
 def _destination(memray: Any, path: str) -> Any:
     # Compressing would make a second file beside this one.
     return memray.FileDestination(path, overwrite=True, compress_on_exit=False)
-
-
-class _CaptureFile:
-    """Where memray writes, at the end of a window: in memory, or where that cannot be, in a hidden
-    file of the recording. In memory there is no full disk, which memray would tell stderr of, and
-    nothing is left behind by a SIGKILL. It is 2 to 100 KB."""
-
-    def __init__(self, directory: str) -> None:
-        self._descriptor = _open_in_memory()
-        self._name: str | None = None
-        if self._descriptor is None:
-            self._name = os.path.join(directory, f".native-{os.getpid()}.tmp")
-        self.path = self._name or f"/proc/self/fd/{self._descriptor}"
-        self._memrays: int | None = None
-
-    def keep_from_children(self) -> None:
-        """memray opens its descriptors without close-on-exec."""
-        for number in _descriptors():
-            with suppress(OSError):
-                target = os.readlink(f"/proc/self/fd/{number}")
-                if self._is_this(number):
-                    self._memrays = number
-                elif target != f"/proc/{os.getpid()}/status":
-                    continue
-                os.set_inheritable(number, False)
-
-    @contextmanager
-    def where_memray_writes(self) -> Iterator[None]:
-        """Programs that become daemons close every descriptor, and the number memray has may be
-        that of a file of theirs by now. Such a file stands aside while memray writes."""
-        number = self._memrays
-        if number is None or self._is_this(number):
-            yield
-            return
-        theirs = _dup(number)
-        nowhere = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
-        os.dup2(nowhere, number, inheritable=False)
-        os.close(nowhere)
-        try:
-            yield
-        finally:
-            if theirs is not None:
-                os.dup2(theirs[0], number, inheritable=theirs[1])
-                os.close(theirs[0])
-
-    def remove(self) -> None:
-        with suppress(OSError):
-            if self._name is not None:
-                os.unlink(self._name)
-            elif self._descriptor is not None and _is_in_memory(self._descriptor):
-                os.close(self._descriptor)
-
-    def _is_this(self, number: int) -> bool:
-        """True for memray's descriptor of this file."""
-        try:
-            ours = os.stat(self.path)
-            return number != self._descriptor and os.path.samestat(os.fstat(number), ours)
-        except OSError:
-            return False
-
-
-_NAME = "leakscope-native"
-
-
-def _open_in_memory() -> int | None:
-    try:
-        low = os.memfd_create(_NAME)
-    except (AttributeError, OSError):  # not Linux, or not allowed
-        return None
-    try:
-        high = fcntl.fcntl(low, fcntl.F_DUPFD_CLOEXEC, _LOWEST_DESCRIPTOR)
-    except OSError:
-        return low
-    os.close(low)
-    return high
-
-
-def _is_in_memory(number: int) -> bool:
-    return _NAME in os.readlink(f"/proc/self/fd/{number}")
-
-
-def _descriptors() -> list[int]:
-    try:
-        return [int(name) for name in os.listdir("/proc/self/fd")]
-    except OSError:
-        return []
-
-
-def _dup(number: int) -> tuple[int, bool] | None:
-    """A copy of the descriptor, and whether the original is inherited; None if it is closed."""
-    try:
-        return fcntl.fcntl(number, fcntl.F_DUPFD_CLOEXEC, 3), os.get_inheritable(number)
-    except OSError:
-        return None
-
-
-# ── malloc through ctypes ──
-
-_ROUTES = {"malloc": "PyMem_RawMalloc", "calloc": "PyMem_RawCalloc", "free": "PyMem_RawFree"}
-"""Python's raw functions take and give the same as these, need no interpreter lock, and call them
-through Python's own symbol table, where memray stands."""
-
-
-class _Detours:
-    """ctypes keeps the address of a function it has looked up, past every symbol table. While a
-    window is open, addresses of malloc and its kin are those of Python's functions that call them.
-
-    Without this neither line nor bytes of `libc.malloc(n)` are seen: five calls by ctypes made
-    while memray tracked gave no record, and strdup, which calls malloc inside libc, gave one.
-    """
-
-    def __init__(self) -> None:
-        self._cells: list[tuple[Any, Any, int]] = []
-
-    def set_up(self) -> None:
-        routes, realloc = _find_routes()
-        found = [(function, _cell(function)) for function in _ctypes_functions()] if routes else []
-        # realloc(p, 0) frees and PyMem_RawRealloc(p, 0) does not, so it has no detour; and without
-        # one, what was made by malloc and moved by realloc would look as if it stayed.
-        if any(cell.value == realloc for _, cell in found):
-            return
-        for function, cell in found:
-            original = cell.value
-            if original is not None and original in routes:
-                self._cells.append((function, cell, original))
-                cell.value = routes[original]
-
-    def take_back(self) -> None:
-        for _, cell, original in self._cells:
-            cell.value = original
-        self._cells.clear()
-
-
-@cache
-def _find_routes() -> tuple[dict[int, int], int | None]:
-    """Addresses of the C functions, with those of Python's that stand in for them, and that of
-    realloc. No routes where Python gives out other memory than malloc does."""
-    # Not `process.realloc`: a function looked up by us would be found as one of the program's.
-    look_up: Callable[[int, str], int] = sys.modules["_ctypes"].dlsym
-    process = ctypes.PyDLL(None)
-    if not _is_malloc_raw(process):
-        return {}, None
-    handle = process._handle
-    routes = {look_up(handle, c): look_up(handle, python) for c, python in _ROUTES.items()}
-    return routes, look_up(handle, "realloc")
-
-
-def _is_malloc_raw(process: ctypes.PyDLL) -> bool:
-    """Asks the allocator itself for the size of a block that Python's function gave out."""
-    if sys.flags.dev_mode or "debug" in os.environ.get("PYTHONMALLOC", ""):
-        return False  # Python's debug hooks put a header in front of what malloc gave
-    process.malloc_usable_size.restype = ctypes.c_size_t
-    process.PyMem_RawMalloc.restype = ctypes.c_void_p
-    block = ctypes.c_void_p(process.PyMem_RawMalloc(ctypes.c_size_t(1000)))
-    try:
-        return bool(1000 <= process.malloc_usable_size(block) <= 1100)
-    finally:
-        process.PyMem_RawFree(block)
-
-
-def _ctypes_functions() -> list[Any]:
-    """Every function that ctypes has looked up and that is still alive: 10 ms for a million
-    objects. Each library has a class of its own for them."""
-    base: Any = vars(ctypes)["_CFuncPtr"]
-    referrers = gc.get_referrers(*base.__subclasses__())
-    return [one for one in referrers if issubclass(type(one), base)]
-
-
-def _cell(function: Any) -> ctypes.c_void_p:
-    """Where a ctypes function keeps its address; does not keep the function alive."""
-    return ctypes.c_void_p.from_address(ctypes.addressof(function))
 
 
 # ── reading ──

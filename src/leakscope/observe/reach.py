@@ -14,12 +14,11 @@ import gc
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from contextlib import suppress
-from enum import Enum
-from types import CodeType, FrameType, FunctionType, MethodDescriptorType, ModuleType
+from types import FunctionType, ModuleType
 from typing import Any
 
 from leakscope.observe import autograd, foreign
-from leakscope.observe.autograd import HEAP_TYPE, flags_of, mro_of
+from leakscope.observe.autograd import HEAP_TYPE, flags_of
 from leakscope.observe.devices import (
     NOTHING_GIVEN,
     Given,
@@ -28,6 +27,7 @@ from leakscope.observe.devices import (
     device_of,
     rounded,
 )
+from leakscope.observe.reached_types import Role, look_at_type
 
 SHARED = -1
 """Owner of what the rest of the program leads to as well."""
@@ -39,30 +39,8 @@ TENSORS, SHARED_MEMORY = "tensors", "shared memory"
 _NONE: Mapping[int, int] = {}
 UNPACK_HOOK = "unpack hook"
 _NOBODY = -2
-_HAVE_GC = 1 << 14
-_GC_HEADER_BYTES = 16
 _INLINE_VALUES_BYTES = 16
 """Beside eight for each, what an instance pays for attributes without a `__dict__` to hold them."""
-
-
-class Role(Enum):
-    OBJECT = "object"
-    INSTANCE = "instance"
-    """Of a class written in Python, without slots."""
-    FUNCTION = "function"
-    DICT = "dict"
-    TENSOR = "tensor"
-    SAVED = "saved tensor"
-    STORAGE = "storage"
-    NODE = "node"
-    FOREIGN = "tensor of another framework"
-    OPAQUE = "opaque"
-    """Owns memory that nobody can ask for: a traced graph, a compiled function."""
-    ARRAY = "array"
-    DATA = "data"
-    """The memory under an array; it has no Python object."""
-    NOTHING = "nothing"
-    """Not to be entered: modules, classes, code, and what everybody has."""
 
 
 class Reached:
@@ -125,7 +103,7 @@ class Reached:
         kind = type(thing)
         known = self._kinds.get(id(kind))
         if known is None:
-            known = self._kinds[id(kind)] = _look_at_type(kind)
+            known = self._kinds[id(kind)] = look_at_type(kind)
         role, size_of = known
         if role is Role.NOTHING:
             return
@@ -396,75 +374,6 @@ def _ids_of_globals() -> set[int]:
     namespace_of_module = autograd.namespace_of(ModuleType)["__dict__"].__get__
     modules = list(sys.modules.values())
     return {id(namespace_of_module(m)) for m in modules if issubclass(type(m), ModuleType)}
-
-
-# ── types and sizes ──────────────────────────────────────────────────────────
-
-
-def _look_at_type(kind: type) -> tuple[Role, Callable[[Any], int]]:
-    torch = sys.modules.get("torch")
-    if issubclass(kind, (type, ModuleType, CodeType)) or id(kind) in _EVERYBODYS:
-        return Role.NOTHING, _no_size
-    if autograd.is_node_type(kind):
-        return Role.NODE, lambda _: autograd.NODE_BYTES
-    if torch is not None:
-        if issubclass(kind, torch._C.TensorBase):
-            return Role.TENSOR, autograd.tensor_bytes
-        if issubclass(kind, torch._C.StorageBase):
-            return Role.STORAGE, torch._C.StorageBase.nbytes
-        if kind is torch._C._autograd.SavedTensor:
-            return Role.SAVED, object.__sizeof__
-    if foreign.is_present():
-        if foreign.is_tensor_type(kind):
-            return Role.FOREIGN, object.__sizeof__
-        if foreign.is_opaque_type(kind):
-            return Role.OPAQUE, _sizer(kind)
-    array = getattr(sys.modules.get("numpy"), "ndarray", None)
-    if array is not None and issubclass(kind, array):
-        return Role.ARRAY, object.__sizeof__
-    if kind is FunctionType or kind is FrameType:
-        return Role.FUNCTION, sys.getsizeof
-    if issubclass(kind, dict):
-        return Role.DICT, _sizer(kind)
-    return (Role.INSTANCE if _is_plain(kind) else Role.OBJECT), _sizer(kind)
-
-
-_EVERYBODYS = {id(type(thing)) for thing in (None, True, ..., NotImplemented)}
-
-
-def _no_size(_: Any) -> int:
-    return 0
-
-
-def _sizer(kind: type) -> Callable[[Any], int]:
-    """Reads sizes as `sys.getsizeof` does, with the `__sizeof__` of the nearest class written in
-    C: those of the program's classes are its own code."""
-    if not flags_of(kind) & HEAP_TYPE:
-        return sys.getsizeof
-    # `array.array` is a class made at run time, and written in C all the same.
-    in_c = next(base for base in mro_of(kind) if _sizes_in_c(base))
-    size_of, before = in_c.__sizeof__, _GC_HEADER_BYTES * bool(flags_of(kind) & _HAVE_GC)
-    if _is_plain(kind):
-        before = _BYTES_BEFORE_PLAIN
-    return lambda thing: size_of(thing) + before
-
-
-def _sizes_in_c(kind: type) -> bool:
-    own = autograd.namespace_of(kind).get("__sizeof__")
-    return type(own) is MethodDescriptorType or not flags_of(kind) & HEAP_TYPE
-
-
-def _is_plain(kind: type) -> bool:
-    """True where Python itself manages the attributes of the instances."""
-    return bool(type.__dict__["__dictoffset__"].__get__(kind) < 0)
-
-
-class _Plain:
-    pass
-
-
-_BYTES_BEFORE_PLAIN = sys.getsizeof(_Plain()) - object.__sizeof__(_Plain())
-"""What an instance with a `__dict__` has in front of it, which differs between Pythons."""
 
 
 def _part_of(role: Role, in_graph: bool) -> str:

@@ -26,7 +26,9 @@ from leakscope.observe.autograd import HEAP_TYPE, flags_of, mro_of, namespace_of
 from leakscope.observe.devices import NOTHING_GIVEN, Given
 from leakscope.observe.links import KEYS_SHOWN, LONGEST_KEY
 from leakscope.observe.origins import origins
-from leakscope.observe.reach import SHARED, TOGETHER, Reached, Role
+from leakscope.observe.quiet import quiet_collector
+from leakscope.observe.reach import SHARED, TOGETHER, Reached
+from leakscope.observe.reached_types import Role
 
 _OF_EACH_ITEM = 0.5
 _PAYLOADS = (Role.STORAGE, Role.DATA)
@@ -78,7 +80,7 @@ def weigh(
     """
     reached = Reached(most_objects, ignore, ours, given)
     try:
-        with autograd.quiet_collector(), autograd.without_torch_functions():
+        with quiet_collector(), autograd.without_torch_functions():
             reached.explore(items)
             held = reached.held_by_references()
             return _add_up(reached, reached.find_owners(held, by_several=TOGETHER))
@@ -99,7 +101,7 @@ def retained_by_graph(tensor: Any, *, most_objects: int = 1_000_000) -> int | No
     """
     reached = Reached(most_objects, frozenset())
     try:
-        with autograd.quiet_collector(), autograd.without_torch_functions():
+        with quiet_collector(), autograd.without_torch_functions():
             reached.explore([tensor])
             held = _held(reached, most_objects)
             held += _held_by_themselves(reached, reached.find_owners(held))

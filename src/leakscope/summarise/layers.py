@@ -12,8 +12,8 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 from msgspec.structs import replace
 
+from leakscope.attribute.measured import BLOCK_BYTES, looked_at
 from leakscope.attribute.suspect import Suspect
-from leakscope.attribute.suspects import BLOCK_BYTES, looked_at
 from leakscope.judge.axis import Floats, ticks_to_ns
 from leakscope.judge.series import BLOCKS, HELD, IN_USE, RSS, RunSeries
 from leakscope.model import Finding, Layer

@@ -105,17 +105,17 @@ def _import_agent():
     if "leakscope" not in sys.modules:
         path = os.environ.get("LEAKSCOPE_PACKAGE_PATH")
         try:
-            import leakscope.agent
+            import leakscope.inside
         except ModuleNotFoundError:
             # Another Python than the one leakscope is installed in; its own modules come first.
             sys.path.append(path)
             try:
-                import leakscope.agent
+                import leakscope.inside
             finally:
                 sys.path.remove(path)
-    import leakscope.agent
+    import leakscope.inside
 
-    return leakscope.agent
+    return leakscope.inside
 
 
 def _start_agent(directory):

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from leakscope.lint.containers import Store
 from leakscope.lint.file import File
 from leakscope.lint.hit import LIKELY, POSSIBLE, Check, Spot
-from leakscope.lint.kinds import Kind
+from leakscope.lint.kind import Kind
 from leakscope.lint.outline import key_of, last_name
 from leakscope.lint.repeated import evaluates
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from leakscope.lint.file import File
 from leakscope.lint.hit import LIKELY, POSSIBLE, Check, Spot
-from leakscope.lint.kinds import Kind
+from leakscope.lint.kind import Kind
 from leakscope.lint.outline import Line, key_of, targets_of
 from leakscope.lint.values import value_of
 

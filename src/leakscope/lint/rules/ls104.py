@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from leakscope.lint.file import File
 from leakscope.lint.hit import LIKELY, POSSIBLE, Check, Spot
-from leakscope.lint.kinds import UNKNOWN, Kind
+from leakscope.lint.kind import UNKNOWN, Kind
 from leakscope.lint.outline import Line, key_of, names_in, targets_of
 
 

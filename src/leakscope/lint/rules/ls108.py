@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from leakscope.lint.file import File
 from leakscope.lint.hit import POSSIBLE, Check, Spot
-from leakscope.lint.kinds import Kind
+from leakscope.lint.kind import Kind
 from leakscope.lint.outline import key_of
 from leakscope.lint.rules.ls102 import added_to
 

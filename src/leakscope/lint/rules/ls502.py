@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from leakscope.lint.file import File
 from leakscope.lint.hit import LIKELY, POSSIBLE, Check, Spot
-from leakscope.lint.kinds import Kind
+from leakscope.lint.kind import Kind
 from leakscope.lint.outline import Function, Scope, dotted, last_name
 
 _CACHES = ("cache", "lru_cache")
