@@ -13,7 +13,6 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from leakscope.model import (
-    COLLECTS,
     FORMAT_VERSION,
     REMEDY,
     BlackBox,
@@ -175,13 +174,10 @@ class Maker:
         self._writer(pid).append(Mark(moment, _name(pid), what, values=values))
         return self
 
-    def remedy(
-        self, name: str, step: float, *, pid: int = 1, collects: bool = False, **returned: int
-    ) -> Maker:
+    def remedy(self, name: str, step: float, *, pid: int = 1, **returned: int) -> Maker:
         """At the end something was tried, and this much of each counter went."""
         values = {f"{counter} before": 10**9 for counter in returned}
         values |= {f"{counter} after": 10**9 - size for counter, size in returned.items()}
-        values[COLLECTS] = int(collects)
         mark = Mark(self.at(step), _name(pid), REMEDY, values=values, text=name)
         self._writer(pid).append(mark)
         return self

@@ -111,24 +111,6 @@ def test_the_remedy_that_gives_back_what_grew_names_the_cause(
     assert [says in note for note in told] == ([True] if says else [])
 
 
-@pytest.mark.parametrize(
-    ("collects", "returned", "outcome"),
-    [
-        (True, 19 * MIB, Outcome.STEADY),
-        (False, 19 * MIB, Outcome.GROWING),  # gc.disable(): nobody will ever come for it
-        (True, 12 * MIB, Outcome.GROWING),  # a third of it stays
-    ],
-)
-def test_garbage_that_the_collector_would_have_come_to_is_no_growth(
-    tmp_path: pathlib.Path, collects: bool, returned: int, outcome: Outcome
-) -> None:
-    made = recording(tmp_path).steps(300, in_use=line(64 * KIB), rss=line(64 * KIB, 300 * MIB))
-    made.remedy("collection", 300, collects=collects, in_use_bytes=returned)
-    report = analyse(made.ended(300).done())
-    assert report.verdict is outcome
-    assert ("gave back 19 MiB, and what stays" in report.because) == (outcome is Outcome.STEADY)
-
-
 def test_memory_that_the_allocator_held_is_told_at_the_end(tmp_path: pathlib.Path) -> None:
     made = recording(tmp_path).steps(300, in_use=flat(), rss=flat(300 * MIB))
     made.remedy("trim", 300, rss_bytes=80 * MIB)

@@ -179,10 +179,12 @@ class Agent:
                 self._collect()
             step = self.counters[source].count
             pulse.take(monotonic_ns(), step, self._collections)
+            taken_ns = monotonic_ns()
             self._tell_role(self)
             # Before the look: a window that it opens wants the very next steps.
             self._watch_limits(pulse.taken_ns, pulse.is_disturbed)
             self._look(source, step)
+            pulse.also_took(monotonic_ns() - taken_ns)
         finally:
             self._busy.release()
 
@@ -229,14 +231,14 @@ class Agent:
         counter.left = 1 - (monotonic_ns() - self._began_ns) // _TICK_NS
         # Most of what a row takes here is waiting for the interpreter lock, up to 5 ms at a time;
         # taken for its price it would keep the rows of real steps away for seconds.
-        pace = pulse._row_ns, pulse._row_pause, pulse._heap_pause, pulse._blocks_pause
+        pace = pulse.pace
         spent_ns, began_ns = pulse.spent_ns, thread_time_ns()
         self._is_ticking = True
         self._on_tick("tick")
         self._is_ticking = False
         if self._ticker is not None:
             self._ticker.is_urgent = pulse.is_disturbed
-        pulse._row_ns, pulse._row_pause, pulse._heap_pause, pulse._blocks_pause = pace
+        pulse.pace = pace
         pulse.spent_ns = min(pulse.spent_ns, spent_ns + thread_time_ns() - began_ns)
         pulse.next_row_ns = min(pulse.next_row_ns, monotonic_ns())
         return True

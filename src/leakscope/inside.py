@@ -34,6 +34,19 @@ def _before_fork() -> None:
     windows = sys.modules.get("leakscope.observe.native_sites")
     if windows is not None:
         windows.stop_windows()
+    _follow_named_forks()
+
+
+def _after_fork() -> None:
+    global _starting
+    _starting = RLock()
+    # Again: an agent that starts while the hooks before a fork are running has missed them.
+    _follow_named_forks()
+    if _agent is not None:
+        _agent.after_fork()
+
+
+def _follow_named_forks() -> None:
     global _follows_named_forks
     if not _follows_named_forks:
         _follows_named_forks = follow_named_forks(_after_named_fork)
@@ -43,13 +56,6 @@ def _after_named_fork() -> None:
     agent = running_agent()
     if agent is not None:
         agent.learn_role(agent)
-
-
-def _after_fork() -> None:
-    global _starting
-    _starting = RLock()
-    if _agent is not None:
-        _agent.after_fork()
 
 
 def start_agent(directory: str, *, steps_from: str = "auto", budget: float = 0.01) -> Agent:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from leakscope.attribute.suspect import Suspect
 from leakscope.judge.overall import Overall
 from leakscope.judge.series import RunSeries
-from leakscope.model import Holding, Link, Outcome, Series, Shape, Verdict
+from leakscope.model import REMEDY, Holding, Link, Outcome, Series, Shape, Verdict
 
 HEADINGS = ("Why it leaks", "Example", "Use instead", "Not this rule when")
 """Of every page, in this order."""
@@ -104,6 +104,17 @@ class RunCase(NamedTuple):
     @property
     def is_steady(self) -> bool:
         return self.overall.outcome is Outcome.STEADY
+
+    @property
+    def collected_at_end(self) -> float:
+        """Bytes that a full collection gave back when the stepping process was done."""
+        for mark in self.run.recording.marks:
+            if (mark.what, mark.text, mark.process) == (REMEDY, "collection", self.lead):
+                values = mark.values
+                return float(
+                    values.get("in_use_bytes before", 0) - values.get("in_use_bytes after", 0)
+                )
+        return 0.0
 
     def series(self, metric: str) -> Series | None:
         return self.run.series.get((metric, self.lead))

@@ -8,7 +8,6 @@ from typing import NamedTuple
 from leakscope import text
 from leakscope.engines import Engine, here
 from leakscope.judge.account import Account, account_for
-from leakscope.judge.collected import without_garbage
 from leakscope.judge.crowd import Crowd, crowd_of, find_crowds, parent_in
 from leakscope.judge.device_account import account_for_device
 from leakscope.judge.series import PINNED, RunSeries
@@ -76,8 +75,7 @@ def judge_run(
         for process, series in by_process.items()
         if not _has_kind(run, process, "helper")
     ]
-    judged = [one for one in engine(judge_process, charges) if one is not None]
-    accounts = [without_garbage(one, run) for one in judged]
+    accounts = [one for one in engine(judge_process, charges) if one is not None]
     accounts += _accounts_on_devices(run, [charge.process for charge in charges], smallest)
     crowds = find_crowds(run)
     overall = _judge_all(run, [*accounts, *(crowd.account for crowd in crowds)], names)

@@ -32,7 +32,6 @@ from leakscope.model.lines import LineFigures, LineRow
 from leakscope.model.pictured import Branch, Curve, Excerpt, Exhibit, Layer, Panel, Picture, Span
 from leakscope.model.recorded import (
     BACKWARD,
-    COLLECTS,
     DEVICE_TOOL,
     DRIVER_GAP,
     FORMAT_VERSION,
@@ -90,7 +89,6 @@ from leakscope.model.reported import (
 __all__ = [
     "BACKWARD",
     "BISECTION_SCHEMA",
-    "COLLECTS",
     "COMPARISON_SCHEMA",
     "DEVICE_TOOL",
     "DRIVER_GAP",

@@ -129,8 +129,6 @@ LOOKS = ("look", "look done")
 
 REMEDY = "remedy"
 """Mark at the end of a run: what was tried (`text`), and every counter `before` and `after`."""
-COLLECTS = "collects"
-"""Among its values: 1 where Python's collector was on, 0 where it was off."""
 
 
 class Tally(Written, frozen=True):

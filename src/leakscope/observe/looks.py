@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from leakscope.model import (
-    COLLECTS,
     DEVICE_TOOL,
     LOOKS,
     REMEDY,
@@ -354,14 +353,13 @@ class Looks:
         is_much_held = self._pulse.counters().get("held_bytes", 0) >= _MUCH_HELD_BYTES
         if not is_puzzled and not is_much_held:
             return
-        from leakscope.observe.remedies import is_collecting, try_remedies
+        from leakscope.observe.remedies import try_remedies
 
         self.abandon()
         counters = self._pulse.counters
         for one in try_remedies(counters, is_puzzled=is_puzzled, is_much_held=is_much_held):
             values = {f"{name} before": value for name, value in one.before.items()}
             values |= {f"{name} after": value for name, value in one.after.items()}
-            values[COLLECTS] = int(is_collecting())
             mark = Mark(self._now(), self._process, REMEDY, one.took_ns, values, one.name)
             self._writer.append(mark)
 

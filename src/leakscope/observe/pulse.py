@@ -51,6 +51,10 @@ _USUAL_COSTS_NS = (10_000.0, 5_000.0, 30_000.0)
 
 _BUDGET = 0.01
 
+_USUAL_BESIDE_NS, _MOST_BESIDE_NS = 10_000.0, 1_000_000
+"""Roles, limits and the question whether to look take some 20 µs a row; anything longer is a look,
+or was interrupted."""
+
 _ROWS_IN_A_LIFE = 2000
 _LONGEST_PAUSE_NS = 1_000_000_000
 """A row is not worth more than a 2000th of the time there has been, nor is a second lost on a long
@@ -104,6 +108,7 @@ class Pulse:
         self._next_heap_ns = 0
         self._next_blocks_ns = 0
         self._row_ns, self._heap_ns, self._blocks_ns = _USUAL_COSTS_NS
+        self._beside_ns = _USUAL_BESIDE_NS
         self._row_pause = _ROW_FIRST_PAUSE
         self._heap_pause = _HEAP_FIRST_PAUSE
         self._blocks_pause = _BLOCKS_FIRST_PAUSE
@@ -166,6 +171,25 @@ class Pulse:
         if self._row_pause < _ROW_PAUSE:
             self._row_pause += _PAUSE_GROWS
         self.spent_ns += spent_ns
+
+    @property
+    def pace(self) -> tuple[float, float, int, int, int]:
+        """What rows are thought to cost, and how far apart they are for that."""
+        pauses = self._row_pause, self._heap_pause, self._blocks_pause
+        return self._row_ns, self._beside_ns, *pauses
+
+    @pace.setter
+    def pace(self, pace: tuple[float, float, int, int, int]) -> None:
+        self._row_ns, self._beside_ns, *pauses = pace
+        self._row_pause, self._heap_pause, self._blocks_pause = pauses
+
+    def also_took(self, beside_ns: int) -> None:
+        """What else was done at this row: the next one comes so much later, and costs as much."""
+        if beside_ns > _MOST_BESIDE_NS or self.is_disturbed:
+            return  # a look, which has a budget of its own
+        self._beside_ns = smooth(self._beside_ns, beside_ns)
+        self.next_row_ns += int(self._beside_ns * self._row_pause * self._stretch)
+        self.spent_ns += beside_ns
 
     def flush(self) -> None:
         if self._used:

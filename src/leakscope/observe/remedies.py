@@ -16,10 +16,6 @@ from leakscope.observe.survivors import FROZEN_BY_PYTHON
 
 Counters = dict[str, int]
 
-_NEVER = 1_000_000
-"""A threshold of so many objects is how some switch the collector off; Python's own is 700 or
-2,000."""
-
 
 class Remedy(NamedTuple):
     """What was tried, and the counters before and after."""
@@ -49,11 +45,6 @@ def _try(name: str, act: Callable[[], object], read: Callable[[], Counters]) -> 
     before, began_ns = read(), monotonic_ns()
     act()
     return Remedy(name, monotonic_ns() - began_ns, before, read())
-
-
-def is_collecting() -> bool:
-    """Garbage in cycles will be come to, some time."""
-    return gc.isenabled() and 0 < gc.get_threshold()[0] < _NEVER
 
 
 def _thaw_and_collect() -> None:

@@ -21,8 +21,9 @@ _GLOBALS_NS = (200_000_000, 1_000_000_000, 10_000_000_000)
 """Ages at which a child's large globals are counted: by the first a worker has built its own, and
 the others are for what it is given later. Each takes some 3 ms with torch's 2,000 modules."""
 
-_GROUP_NS, _GROUP_SHARE_OF_AGE = 100_000_000, 5
-"""How often torch.distributed is asked for a rank: it takes 45 µs, a third of what a row does."""
+_ASKED_NS, _SHARE_OF_AGE = 50_000_000, 5
+"""multiprocessing and torch.distributed are asked so far apart: that takes 45 µs, a third of what a
+row does, and at every row made 0.2 % of an inference loop."""
 
 
 class Role(NamedTuple):
@@ -48,7 +49,7 @@ class Childhood:
         self._role: Role | None = None
         self._began_ns = monotonic_ns()
         self._counts_left = [self._began_ns + age_ns for age_ns in _GLOBALS_NS]
-        self._next_group_ns = 0
+        self._next_asked_ns = 0
         self.group: dict[str, str] = {}
         """Rank and size of the job, where torch.distributed knows them and no launcher told."""
 
@@ -66,13 +67,14 @@ class Childhood:
                 teller.became(kind, self._role.name)
 
     def on_row(self, teller: Teller) -> None:
-        """The role, and a few times the large things of the program's modules."""
-        self.learn(teller)
+        """The role, the rank, and a few times the large things of the program's modules."""
         now_ns = monotonic_ns()
-        if not self.group and now_ns >= self._next_group_ns:
-            pause_ns = max(_GROUP_NS, (now_ns - self._began_ns) // _GROUP_SHARE_OF_AGE)
-            self._next_group_ns = now_ns + pause_ns
-            self.group = rank_in_group() if "RANK" not in os.environ else {}
+        if now_ns < self._next_asked_ns:
+            return
+        self._next_asked_ns = now_ns + max(_ASKED_NS, (now_ns - self._began_ns) // _SHARE_OF_AGE)
+        self.learn(teller)
+        if not self.group and "RANK" not in os.environ:
+            self.group = rank_in_group()
             if self.group:
                 teller.introduce()
         # A loader's worker has what its parent had: of a data set, `observe/preloaded.py` tells.

@@ -142,6 +142,11 @@ class Ticker:
         self._wake = None
         self._is_cut_short = not self._is_over
 
+    def note_lost(self) -> None:
+        """In a child. A ticker that was started while the hooks before the fork were running has
+        not been told to leave, and its thread is not here all the same."""
+        self._is_cut_short = self._is_cut_short or (self._wake is not None and not self._is_over)
+
     def come_back(self, after_s: float | None = None) -> None:
         """In the parent or the child of a fork, if the fork is why it ended. Without a time the
         next tick is when it would have been."""
@@ -199,6 +204,8 @@ def _after_in_parent() -> None:
 def _after_in_child() -> None:
     global _return
     _return = None
+    for ticker in _tickers:
+        ticker.note_lost()
     _come_back(CHILD_S)
 
 

@@ -22,7 +22,8 @@ no experiment chose it."""
 _CAUSES = {
     "collection": (
         "a full garbage collection",
-        "garbage in reference cycles that the collector had not come to",
+        "garbage in reference cycles that the collector had not come to, or what the program "
+        "itself held in a cycle until it was done; gc.collect() every hundred steps tells which",
     ),
     "thaw": (
         "gc.unfreeze() and a collection",
@@ -130,9 +131,9 @@ def _remedy(run: RunSeries, overall: Overall) -> str | None:
             continue
         grown = rates.get(mark.process, 0.0) * run.axis.last_step
         cause = _CAUSES.get(mark.text or "")
-        returned = _returned(mark, "in_use_bytes") + BLOCK_BYTES.value * _returned(
-            mark, "blocks_count"
-        )
+        returned = _returned(mark, "in_use_bytes")
+        if not run.recording.pool_of(mark.process):  # else Python's blocks are among those bytes
+            returned += BLOCK_BYTES.value * _returned(mark, "blocks_count")
         if cause and grown and 1 / _ABOUT <= returned / grown <= _ABOUT:
             return (
                 f"At the end of the run {cause[0]} gave back {text.size(returned)}, about what had "
