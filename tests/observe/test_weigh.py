@@ -299,3 +299,20 @@ def test_what_was_weighed_can_go() -> None:
     finally:
         gc.enable()
     assert weight.objects >= 3
+
+
+@pytest.mark.parametrize("container", [list, tuple, set])
+def test_many_numbers_weigh_what_they_take(container: Callable[[Any], Any]) -> None:
+    """Far more of them than may be visited one by one."""
+    kept = [container(range(1000 + n, 40_000 + n)) for n in range(0, 200_000, 50_000)]
+    weight = weigh(kept, most_objects=1000)
+    true_bytes = sys.getsizeof(kept[0]) + 32 * len(kept[0])
+    assert weight.exclusive_bytes == pytest.approx(true_bytes, rel=0.02)
+    assert not weight.is_cut
+
+
+def test_numbers_that_others_hold_too_weigh_nothing() -> None:
+    numbers = list(range(1000, 40_000))
+    kept = [list(numbers) for _ in range(4)]
+    weight = weigh(kept, most_objects=1000)
+    assert weight.exclusive_bytes == pytest.approx(sys.getsizeof(kept[0]), rel=0.02)
