@@ -57,6 +57,7 @@ def attribute(
             is_resident=account.verdict.series.metric == RSS,
             per_step=account.verdict.bytes_per_step.value if is_by_holders else None,
             device=account.device,
+            block_bytes=account.block_bytes,
             is_reserved=account.verdict.series.metric == RESERVED,
         )
     return Attribution(accounts, explained)

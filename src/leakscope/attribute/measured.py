@@ -31,11 +31,12 @@ def measured_per_step(
     latest: Sequence[Holding],
     device: str | None = None,
     is_reserved: bool = False,
+    block_bytes: float = BLOCK_BYTES,
 ) -> float:
     """Growth per step of what is alive, by the rows of the source that was looked at, over the
     steps between the looks and as many after them."""
     if device is None and compares_marks(recording, process, latest):
-        return _measured_by_marks(recording, process)
+        return _measured_by_marks(recording, process, block_bytes)
     columns = recording.columns(process, looked_at(recording, process))
     steps = [step for holding in latest for step, _ in holding.counts]
     first, last = (min(steps), 2 * max(steps)) if steps else (0, sys.maxsize)
@@ -51,7 +52,7 @@ def measured_per_step(
     if recording.pool_of(process):
         return max(live, 0.0)
     blocks = slope(columns, "blocks_count", first, last) or 0.0
-    return max(live, 0.0) + BLOCK_BYTES * max(blocks, 0.0)
+    return max(live, 0.0) + block_bytes * max(blocks, 0.0)
 
 
 def compares_marks(recording: Recording, process: str, latest: Sequence[Holding]) -> bool:
@@ -74,14 +75,16 @@ def _pinned_per_step(recording: Recording, process: str) -> float:
     return slope(columns, "pinned_bytes", 0, sys.maxsize) or 0.0
 
 
-def _measured_by_marks(recording: Recording, process: str) -> float:
+def _measured_by_marks(
+    recording: Recording, process: str, block_bytes: float = BLOCK_BYTES
+) -> float:
     """Growth of what is alive from the first look to the opening of the window."""
     looks = [mark for mark in recording.marks if mark.what == "look" and mark.process == process]
     if len(looks) < _TWO_LOOKS:
         return 0.0
     first, opened = looks[:2]
     steps = (opened.at.step or 0) - (first.at.step or 0)
-    of_blocks = 0.0 if recording.pool_of(process) else BLOCK_BYTES
+    of_blocks = 0.0 if recording.pool_of(process) else block_bytes
     grown = sum(
         (opened.values.get(name, 0) - first.values.get(name, 0)) * size
         for name, size in (("in_use_bytes", 1.0), ("blocks_count", of_blocks))

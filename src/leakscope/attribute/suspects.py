@@ -75,6 +75,7 @@ def explain_growth(
     per_step: float | None = None,
     device: str | None = None,
     is_reserved: bool = False,
+    block_bytes: float = BLOCK_BYTES,
 ) -> Explained:
     """The suspects of one process, the largest share first; together at most the whole growth.
 
@@ -82,12 +83,12 @@ def explain_growth(
     what little malloc's counters grew meanwhile says nothing about it. `per_step`: the growth,
     where it is known better than by the counters. `device`: whose memory it is, if not the
     host's; `is_reserved`: it is what its allocator has reserved that grows, by the pools of CUDA
-    graphs."""
+    graphs. `block_bytes`: of one of Python's blocks."""
     sources = sources_for(recording, process)
     if is_copy_on_write:
         return _explain_copies(recording, process, sources)
     latest = _latest(recording.holdings, process)
-    measured = measured_per_step(recording, process, latest, device, is_reserved)
+    measured = measured_per_step(recording, process, latest, device, is_reserved, block_bytes)
     if is_resident:
         rows = recording.columns(process, looked_at(recording, process))
         measured = max(measured, slope(rows, "rss_bytes", 0, sys.maxsize) or 0.0)
@@ -106,7 +107,7 @@ def explain_growth(
     if device is None:
         found = give_the_rest(found, measured)
         if per_step is None and not is_resident:
-            found = _by_later_growth(found, measured, recording, latest)
+            found = _by_later_growth(found, measured, recording, latest, block_bytes)
     if sum(suspect.share for suspect in found) < _ENOUGH_EXPLAINED:
         if device is None:
             found += _native_suspects(recording, process, measured, sources)
@@ -122,7 +123,11 @@ def explain_growth(
 
 
 def _by_later_growth(
-    found: list[Suspect], measured: float, recording: Recording, latest: Sequence[Holding]
+    found: list[Suspect],
+    measured: float,
+    recording: Recording,
+    latest: Sequence[Holding],
+    block_bytes: float,
 ) -> list[Suspect]:
     """Around its first looks a program may still warm up, and little of that is the holders'. Where
     what they take per step is what memory has grown by ever since, that is what they are part of:
@@ -136,7 +141,7 @@ def _by_later_growth(
     if len(steps) < ENOUGH_POINTS or steps[-1] < 2 * last:
         return found
     later = slope(columns, "in_use_bytes", last, sys.maxsize) or 0.0
-    later += BLOCK_BYTES * max(slope(columns, "blocks_count", last, sys.maxsize) or 0.0, 0.0)
+    later += block_bytes * max(slope(columns, "blocks_count", last, sys.maxsize) or 0.0, 0.0)
     if later <= 0 or abs(share * measured / later - 1.0) > _AGREES:
         return found
     return [one._replace(share=one.share * measured / later) for one in found]

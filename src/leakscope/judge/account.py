@@ -19,6 +19,7 @@ from leakscope.model import Outcome, Rate, Series, Shape, Verdict
 BLOCK_BYTES = Rate(71.0, 32.0, 512.0)
 """Bytes of a Python block: between pymalloc's smallest useful and its largest class; 71 is what
 mixed lists, dicts and strings came to (7.2 KB for 102 blocks a step, measured by RSS)."""
+_NEARLY = 0.75
 
 _SUBJECTS = {
     IN_USE: "Memory in use",
@@ -59,6 +60,8 @@ class Account(NamedTuple):
     """Every series of it that was judged, the one that decided first."""
     device: str | None = None
     """Whose memory it is about; None for the host's."""
+    block_bytes: float = BLOCK_BYTES.value
+    """What one of Python's blocks was taken to be."""
 
     @property
     def key(self) -> str:
@@ -70,6 +73,7 @@ def account_for(
 ) -> Account | None:
     """Judge the series of one process; None if there is nothing to judge."""
     judged = {}
+    each = BLOCK_BYTES
     is_by_pages = IN_USE in series and series[IN_USE].has_blocks
     for metric, one in series.items():
         if metric == FILES or (metric == USS and not is_child):
@@ -83,8 +87,8 @@ def account_for(
             smallest_visible_bytes_per_step=max(verdict.smallest_visible_bytes_per_step, smallest),
         )
     if BLOCKS in judged:
-        blocks = _in_bytes(judged[BLOCKS], judged.get(IN_USE), judged.get(RSS))
-        judged[BLOCKS] = _without_garbage(blocks, series[BLOCKS])
+        each = _block_bytes(judged[BLOCKS], judged.get(IN_USE), judged.get(RSS))
+        judged[BLOCKS] = _without_garbage(_in_bytes(judged[BLOCKS], each), series[BLOCKS])
     usable = {
         metric: verdict
         for metric, verdict in judged.items()
@@ -102,7 +106,7 @@ def account_for(
     else:
         answer = _answer_from_outside(usable or judged, is_child=is_child)
     rest = tuple(v for v in judged.values() if v.series.metric != answer.series.metric)
-    return Account(process, answer, (answer, *rest))
+    return Account(process, answer, (answer, *rest), block_bytes=each.value)
 
 
 def name_subject(because: str, subject: str | None) -> str:
@@ -236,15 +240,22 @@ def _held_by_allocator(judged: dict[str, Verdict]) -> Verdict | None:
     return replace(resident, because=because)
 
 
-def _in_bytes(blocks: Verdict, live: Verdict | None, resident: Verdict | None) -> Verdict:
-    """Blocks as bytes: by what RSS grew for them where it shows, by their usual size otherwise."""
+def _block_bytes(blocks: Verdict, live: Verdict | None, resident: Verdict | None) -> Rate:
+    """What one of them takes: by what RSS grew for them where it shows, their usual size else."""
+    count, size = blocks.bytes_per_step.value, BLOCK_BYTES
+    if not _grows(blocks) or resident is None or not _grows(resident) or count <= 0:
+        return size
+    native = live.bytes_per_step.value if live is not None and _grows(live) else 0.0
+    each = (resident.bytes_per_step.value - native) / count
+    if _NEARLY * size.low <= each <= size.high:
+        each = max(each, size.low)  # a list of numbers is at the limit, and RSS is no exact figure
+        return Rate(each, min(each, size.value), max(each, size.value))
+    return size
+
+
+def _in_bytes(blocks: Verdict, size: Rate) -> Verdict:
+    """Blocks as bytes, with one block of this size."""
     count = blocks.bytes_per_step
-    size = BLOCK_BYTES
-    if _grows(blocks) and resident is not None and _grows(resident) and count.value > 0:
-        native = live.bytes_per_step.value if live is not None and _grows(live) else 0.0
-        each = (resident.bytes_per_step.value - native) / count.value
-        if size.low <= each <= size.high:
-            size = Rate(each, min(each, size.value), max(each, size.value))
     low, high = sorted((count.low * size.low, count.high * size.high))
     value = min(max(count.value * size.value, low), high)
     because = blocks.because
