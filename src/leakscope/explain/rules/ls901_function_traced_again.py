@@ -23,6 +23,7 @@ def function_traced_again(case: Case) -> bool:
     @tf.function
     def update(x, rate): ...
 
+
     update(x, schedule(step))  # a Python float: a graph per value
     ```
 
