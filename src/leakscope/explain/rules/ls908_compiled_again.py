@@ -24,6 +24,7 @@ def compiled_again(case: Case) -> bool:
     @jax.jit(static_argnames="strength")
     def smooth(signal, strength): ...
 
+
     smooth(signal, 0.1 + 0.001 * step)
     ```
 
