@@ -125,7 +125,9 @@ def _garbage(run: RunSeries, overall: Overall) -> str | None:
 def _remedy(run: RunSeries, overall: Overall) -> str | None:
     """The remedy that gave back about what had grown names the cause; one that gave back what the
     allocator held says that it was free."""
-    rates = {one.process: one.verdict.bytes_per_step.value for one in overall.growing()}
+    # Where the holder is known, what ended it with the program is no news.
+    unexplained = [one for one in overall.growing() if one.verdict.outcome is Outcome.GROWING]
+    rates = {one.process: one.verdict.bytes_per_step.value for one in unexplained}
     for mark in run.recording.marks:
         if mark.what != REMEDY:
             continue
