@@ -398,3 +398,13 @@ def test_random_numbers_of_the_program_stay_what_they_were() -> None:
         check=False,
     )
     assert done.returncode == 0, done.stderr
+
+
+def test_a_line_of_the_program_far_out_is_told_with_the_innermost() -> None:
+    library = [("make", f"/lib/site-packages/keras/{n}.py", n) for n in range(20)]
+    program = [("fit", "/home/me/train.py", 7), ("main", "/home/me/train.py", 9)]
+    told = native_sites._told([*library, *program])
+    assert told[:12] == library[:12]
+    assert told[12:] == program
+    near = [*library[:3], *program, *library]
+    assert native_sites._told(near) == near[:12]

@@ -6,7 +6,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-STEPS = int(os.environ.get("ZOO_STEPS", "320"))
+STEPS = int(os.environ.get("ZOO_STEPS", "3000"))
 
 
 class Adapter:

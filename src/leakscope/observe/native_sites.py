@@ -29,12 +29,13 @@ from time import monotonic, sleep
 from typing import Any
 
 from leakscope.model import Frame, Gap, SiteTally
+from leakscope.observe.anatomy import is_of_the_user
 from leakscope.observe.capture_file import CaptureFile
 from leakscope.observe.detours import Detours
 
 _WHAT = "native allocation sites"
 _ERROR = 40
-_FRAMES = 12
+_FRAMES, _FRAMES_OF_THE_USER, _DEEPEST = 12, 3, 80
 _NEVER_MS = 2**31 - 1
 """memray has a thread that reads the RSS now and then, and writes to stderr if it cannot."""
 
@@ -319,16 +320,25 @@ def _read_sites(path: str) -> tuple[SiteTally, ...]:
         for record in reader.get_leaked_allocation_records(merge_threads=True):
             if _is_arena(record):
                 continue
-            stack = record.stack_trace(max_stacks=_FRAMES)
+            stack = record.stack_trace(max_stacks=_DEEPEST)
             if is_ours(stack):
                 continue
-            frames = tuple(Frame(file, line, function) for function, file, line in stack)
+            frames = tuple(Frame(file, line, function) for function, file, line in _told(stack))
             count, size = totals.get(frames, (0, 0))
             totals[frames] = (count + record.n_allocations, size + record.size)
     finally:
         reader.close()
     sites = [SiteTally(frames, count, size) for frames, (count, size) in totals.items()]
     return tuple(sorted(sites, key=lambda site: (-site.bytes, -site.count)))
+
+
+def _told(stack: list[tuple[str, str, int]]) -> list[tuple[str, str, int]]:
+    """The innermost frames; and the program's own, if they lie further out: a variable of Keras is
+    made twenty frames below the line that asks for it."""
+    inner, outer = stack[:_FRAMES], stack[_FRAMES:]
+    if any(is_of_the_user(file) for _, file, _ in inner):
+        return inner
+    return inner + [frame for frame in outer if is_of_the_user(frame[1])][:_FRAMES_OF_THE_USER]
 
 
 def _is_arena(record: Any) -> bool:

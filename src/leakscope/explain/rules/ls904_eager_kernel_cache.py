@@ -2,6 +2,8 @@
 
 from leakscope.explain.rule import Case, Weight, rule
 
+_MAKES_VARIABLES = "/tensorflow/python/ops/gen_resource_variable_ops.py"
+
 
 @rule(
     "LS904",
@@ -34,6 +36,5 @@ def eager_kernel_cache(case: Case) -> bool:
     """
     if case.holding.kind != "native":
         return False
-    frames = [frame for tally in case.holding.sites for frame in tally.frames]
-    has_keras = any("/keras/src/" in frame.file for frame in frames)
-    return has_keras and any("/tensorflow/python/" in frame.file for frame in frames)
+    frames = (frame for tally in case.holding.sites for frame in tally.frames)
+    return any(frame.file.endswith(_MAKES_VARIABLES) for frame in frames)
