@@ -121,3 +121,19 @@ def test_an_attribute_that_is_swapped_for_an_empty_one_is_emptied() -> None:
 def test_what_has_no_source_may_be_emptied() -> None:
     link = Link(".buffer", "list", "attribute", "buffer", "/lib/handlers.py", "MemoryHandler", 0)
     assert is_ever_emptied({"/there/train.py": KEEPS}, link)
+
+
+@pytest.mark.parametrize(("each", "outcome"), [(1500, Outcome.LEAK), (400, Outcome.UNKNOWN)])
+def test_blocks_that_a_holder_takes_are_no_garbage(
+    tmp_path: Path, each: int, outcome: Outcome
+) -> None:
+    """One look is enough where it agrees with Python's own count, and only there."""
+    maker = recording(tmp_path).steps(
+        500, in_use=lambda _: 100 * MIB, blocks=lambda step: 1e6 + 22 * step
+    )
+    maker.source(KEEPS).looked(323, 488, lambda _: 100 * MIB)
+    maker.holds("kept", 1.0, each, counts=((323, 323), (488, 488), (492, 492)))
+    report = analyse(maker.done())
+    assert report.verdict is outcome
+    if outcome is Outcome.LEAK:
+        assert "so they are not garbage" in report.because

@@ -22,11 +22,16 @@ from leakscope.attribute.suspect import Suspect
 from leakscope.attribute.suspects import sources_for, suspects_of
 from leakscope.judge.account import Account
 from leakscope.judge.overall import Overall
+from leakscope.judge.series import BLOCKS
 from leakscope.model import Outcome, Rate, Shape, Verdict
 from leakscope.record.reader import Recording
 
 _FEWEST_COUNTS = 5
 """Of a first look and two windows, each with two."""
+_FEWEST_WHERE_BLOCKS_AGREE = 3
+_AGREES = 1.5
+"""Python's blocks rise evenly, and only whether they are garbage is open: a holder that takes what
+they rise by answers that, with one look."""
 _ALIKE = 2.0
 """The fastest and the slowest stretch between looks differ by no more: it does not slow down."""
 _SMALLEST_RATE = 1024.0
@@ -36,6 +41,9 @@ _SMALLEST_TOTAL = float(256 << 10)
 _OF_THE_PREDICTED = 0.5
 _LAST_PART = 0.2
 _FEWEST_ROWS = 3
+
+_SCATTERED = "The counters scatter too much to show it by themselves."
+_AS_BLOCKS = "Python's blocks rise as fast as that, so they are not garbage."
 
 
 class Growth(NamedTuple):
@@ -58,7 +66,8 @@ def decide(overall: Overall, recording: Recording, last_step: int) -> Overall:
     if not proven:
         return overall
     growth, suspect, account = max(proven, key=lambda one: one[0].per_step.value)
-    verdict = _grows(account.verdict, growth, suspect, last_step)
+    why = _AS_BLOCKS if _is_of_blocks(account) else _SCATTERED
+    verdict = _grows(account.verdict, growth, suspect, last_step, why)
     accounts = tuple(
         one._replace(verdict=verdict, verdicts=(verdict, *_others(one, verdict)))
         if one is account
@@ -81,11 +90,26 @@ def _certain(
         return  # a tick is no step: nothing has to recur with it
     sources = sources_for(recording, process)
     for suspect in suspects_of(recording, process):
-        growth = _steady_growth(suspect, last_step, account.device)
+        is_agreed = _is_what_blocks_rise_by(account, suspect)
+        fewest = _FEWEST_WHERE_BLOCKS_AGREE if is_agreed else _FEWEST_COUNTS
+        growth = _steady_growth(suspect, last_step, account.device, fewest)
         if growth is None or not _is_certain(suspect, sources):
             continue
-        if not _is_contradicted(growth, suspect, recording, last_step, account.device):
+        # Blocks that agree were judged to the last step already.
+        if is_agreed or not _is_contradicted(growth, suspect, recording, last_step, account.device):
             yield suspect, growth
+
+
+def _is_what_blocks_rise_by(account: Account, suspect: Suspect) -> bool:
+    rate = suspect.holding.bytes_each * suspect.count_per_step
+    rises = account.verdict.bytes_per_step.value
+    return _is_of_blocks(account) and rises > 0 and 1 / _AGREES <= rate / rises <= _AGREES
+
+
+def _is_of_blocks(account: Account) -> bool:
+    """Undecided only because no full collection has told garbage from what is kept."""
+    verdict = account.verdict
+    return verdict.outcome is Outcome.UNKNOWN and verdict.series.metric == BLOCKS
 
 
 def _is_certain(suspect: Suspect, sources: Mapping[str, str]) -> bool:
@@ -94,10 +118,12 @@ def _is_certain(suspect: Suspect, sources: Mapping[str, str]) -> bool:
     return suspect.keeper is not None and not is_ever_emptied(sources, suspect.named)
 
 
-def _steady_growth(suspect: Suspect, last_step: int, device: str | None) -> Growth | None:
+def _steady_growth(
+    suspect: Suspect, last_step: int, device: str | None, fewest_counts: int
+) -> Growth | None:
     """How fast it grows, if it has grown evenly between all its looks, and by enough."""
     holding = suspect.holding
-    if len(holding.counts) < _FEWEST_COUNTS:
+    if len(holding.counts) < fewest_counts:
         return None
     # From look to look; the few steps of a window are too short to tell a rate from.
     looks = [holding.counts[0], *holding.counts[1::2]]
@@ -148,7 +174,7 @@ def _spread(values: list[float]) -> float:
     return median([abs(value - middle) for value in values])
 
 
-def _grows(verdict: Verdict, growth: Growth, suspect: Suspect, last_step: int) -> Verdict:
+def _grows(verdict: Verdict, growth: Growth, suspect: Suspect, last_step: int, why: str) -> Verdict:
     counts = suspect.holding.counts
     rate = text.size(growth.per_step.value)
     return replace(
@@ -158,7 +184,7 @@ def _grows(verdict: Verdict, growth: Growth, suspect: Suspect, last_step: int) -
         because=(
             f"What is kept grows by {rate} per step: a holder had {counts[0][1]:,} entries at step "
             f"{counts[0][0]:,} and {counts[-1][1]:,} at step {counts[-1][0]:,}, more at every look "
-            "between. The counters scatter too much to show it by themselves."
+            f"between. {why}"
         ),
         bytes_per_step=growth.per_step,
         from_step=float(growth.from_step),
