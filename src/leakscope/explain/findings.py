@@ -200,12 +200,20 @@ def _says(suspect: Suspect) -> str:
                 f"device memory made here stays in use, and no tensor of Python's holds it: {rate} "
                 f"× {each} per step"
             )
+        case "chain" if _is_of_one_window(holding):
+            return f"a chain of {holding.item} behind {what} becomes longer with the steps"
         case "native":
             return f"native memory made here is never freed: {rate} × {each} per step"
     keeps = f"{what} keeps {rate} more {holding.item} per step, {each} each"
     if suspect.is_bounded:
         keeps += f" (but {suspect.is_bounded})"
     return keeps
+
+
+def _is_of_one_window(holding: Holding) -> bool:
+    """Only what was born within a few steps was counted: how many of those last is not known, nor
+    what each keeps alone."""
+    return holding.kind == "chain" and holding.counts[0][1] == 0
 
 
 def _what_grows(holding: Holding, named: Link | None) -> str:
@@ -225,7 +233,7 @@ def _trace(suspect: Suspect) -> tuple[TraceLine, ...]:
         note = ""
         if place == holding.grows_at and holding.kind == "array":
             note = f"+{text.size(suspect.count_per_step)} per step"
-        elif place == holding.grows_at:
+        elif place == holding.grows_at and not _is_of_one_window(holding):
             last = holding.counts[-1][1]
             note = f"{last:,} now, {suspect.count_per_step:+,.3g} per step"
         elif link.file and link.line and link.kind == "local":
