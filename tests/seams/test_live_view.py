@@ -195,7 +195,13 @@ def test_a_view_that_is_killed_resized_or_cut_off_is_not_noticed(
     view.shows("running · ")
     os.kill(view.pid, signal.SIGSTOP)
     running.goes_on()
-    os.kill(view.pid, signal.SIGCONT)
+    # Not gone on with: Textual 8 then starts a second thread that reads keys, and waits for it at
+    # the end for ever if the first has taken them (see docs/limits.md).
+    os.kill(view.pid, signal.SIGKILL)
+    assert view.wait() == -signal.SIGKILL
+
+    view = Terminal(by_pid, tmp_path)
+    view.shows("running · ")
     view.type("\x03")  # Ctrl-C closes the view, and only that
     assert view.end() == 0
     running.goes_on()
