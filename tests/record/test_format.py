@@ -247,6 +247,23 @@ def test_what_is_known_of_a_process_adds_up(order: tuple[ProcessStart, ...]) -> 
     assert merged.environment == {"A": "1"}
 
 
+_LIKE_ITS_PARENT = msgspec.structs.replace(_OUTSIDE, kind="child")
+_HELPER = msgspec.structs.replace(_OUTSIDE, kind="helper", command=("python", "-c", "main(5)"))
+
+
+@pytest.mark.parametrize(
+    "order", [(_LIKE_ITS_PARENT, _HELPER, _HELLO), (_HELLO, _LIKE_ITS_PARENT, _HELPER)]
+)
+def test_seen_before_its_exec_a_process_is_what_it_was_later(
+    order: tuple[ProcessStart, ...],
+) -> None:
+    """Breaks when a resource tracker that still looked like the program is counted as a worker."""
+    recording = Recording(_RUN, "")
+    for start in order:
+        recording.add(start)
+    assert recording.starts["1-1"].kind == "helper"
+
+
 # ── the header ──
 
 

@@ -45,6 +45,8 @@ class Recording:
         self.run = run
         self.directory = directory
         self.starts: dict[str, ProcessStart] = {}
+        self._told: dict[str, dict[bool, ProcessStart]] = {}
+        """Who each process is, as the agent in it (True) and the supervisor last said."""
         self.ends: dict[str, ProcessEnd] = {}
         self.samples: list[Sample] = []
         self.marks: list[Mark] = []
@@ -104,18 +106,19 @@ class Recording:
         self.spent_ns[process] = max(spent_ns, self.spent_ns.get(process, 0))
 
     def _merge_start(self, new: ProcessStart) -> None:
-        """The agent knows what a process is for; the supervisor knows its command line."""
-        old = self.starts.get(new.process)
-        if old is None:
+        """The agent knows what a process is for; the supervisor knows its command line. Of each the
+        latest word counts: seen between fork and exec, a process looks like its parent."""
+        told = self._told.setdefault(new.process, {})
+        told[bool(new.python)] = new
+        agent, outside = told.get(True), told.get(False)
+        if agent is None or outside is None:
             self.starts[new.process] = new
             return
-        agent, outside = (new, old) if new.python else (old, new)
         self.starts[new.process] = msgspec.structs.replace(
             agent,
             kind=outside.kind if agent.kind == "process" else agent.kind,
             name=agent.name or outside.name,
             command=outside.command or agent.command,
-            python=agent.python or outside.python,
             environment={**outside.environment, **agent.environment},
             host=agent.host or outside.host,
         )
