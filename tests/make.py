@@ -225,6 +225,7 @@ class Maker:
         sites: tuple[SiteTally, ...] = (),
         file: str = "/there/train.py",
         on_device: dict[str, float] | None = None,
+        part: str = "tensors",
     ) -> Maker:
         """A list that grows under this name in `fit()`, as the last look saw it."""
         path = (
@@ -242,7 +243,7 @@ class Maker:
                 "Tensor [4] float32",
                 counts,
                 each,
-                parts={"tensors": each},
+                parts={part: each},
                 on_device=on_device or {},
                 bound=bound,
                 sites=sites,

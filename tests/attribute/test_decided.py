@@ -137,3 +137,16 @@ def test_blocks_that_a_holder_takes_are_no_garbage(
     assert report.verdict is outcome
     if outcome is Outcome.LEAK:
         assert "so they are not garbage" in report.because
+
+
+def test_blocks_are_not_said_to_agree_with_a_holder_that_outgrows_them(tmp_path: Path) -> None:
+    """Decided by five counts, at 1.6 times what the blocks rise by."""
+    maker = recording(tmp_path).steps(
+        500, in_use=lambda _: 100 * MIB, blocks=lambda step: 1e6 + 22 * step
+    )
+    maker.source(KEEPS).looked(100, 200, lambda _: 100 * MIB)
+    counts = tuple((step, step) for step in (100, 200, 204, 300, 304))
+    maker.holds("kept", 1.0, 2500, counts=counts, part="python")
+    report = analyse(maker.done())
+    assert report.verdict is Outcome.LEAK
+    assert "scatter too much" in report.because

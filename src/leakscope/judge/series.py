@@ -92,11 +92,6 @@ class RunSeries:
         start = self.recording.starts.get(process)
         return (start.environment.get("allocator") if start else None) or "the allocator"
 
-    def pool_of(self, process: str) -> str:
-        """A library's own pool, where the process has one: bytes in use are then what is resident
-        and not held free."""
-        return self.recording.pool_of(process)
-
     def rise_after_last_step(self) -> float:
         """How much the stepping process grew when it stepped no more, if that is worth a word."""
         process = self.axis.process
@@ -264,7 +259,7 @@ class RunSeries:
             floors=floors,
             is_exact=metric in _EXACT,
             resolution=0.0 if metric in _EXACT else _PAGE,
-            has_blocks=metric == IN_USE and bool(self.pool_of(process)),
+            has_blocks=metric == IN_USE and bool(self.recording.pool_of(process)),
         )
 
 

@@ -103,6 +103,7 @@ _BYTES_BEFORE_PLAIN = sys.getsizeof(_Plain()) - object.__sizeof__(_Plain())
 
 _PLAIN = {id(kind) for kind in (int, float, complex, str, bytes, bool, type(None))}
 _SAMPLED = 64
+"""A look weighs dozens of containers: 64 sizes take 10 µs. No other number was tried."""
 _OURS = 3
 """References to each that are there when it is nobody else's: its container's, our list's, and that
 of the call that counts."""

@@ -30,7 +30,7 @@ def pool_of_tensorflow(case: RunCase) -> str | None:
     ## Not this rule when
     It goes up further with the steps: then something is kept.
     """
-    if not case.run.pool_of(case.lead) or not case.is_steady:
+    if not case.run.recording.pool_of(case.lead) or not case.is_steady:
         return None
     rises = [
         one

@@ -6,7 +6,7 @@ from leakscope.judge.series import RSS
 
 _FEWEST_CALLS = 20
 _MOST = 0.8
-"""Of what resident memory grew by."""
+"""Of what resident memory grew by; no experiment chose it."""
 
 
 @harmless("LS092")
