@@ -22,17 +22,21 @@ def climbs(
     step_ns: int = 10 * MS,
     cost_ns: int = 50 * MS,
     is_foreign: bool = False,
+    explained: float = 1.0,
+    steps_a_row: int = 1,
 ) -> list[tuple[int, Rung]]:
-    """Feed one reading a step; every rung that is due is climbed at a fixed cost."""
+    """Feed one reading a row; every rung that is due is climbed at a fixed cost."""
     ladder = Ladder(Budget(share, now_ns=0), is_foreign=is_foreign)
     climbed = []
     now_ns = 0
-    for step, value in enumerate(in_use):
+    for row, value in enumerate(in_use):
+        step = row * steps_a_row
         now_ns += step_ns
         rung = ladder.due(now_ns, step, value, -1, -1)
         if rung is not None:
             climbed.append((step, rung))
-            ladder.climbed(rung, now_ns, now_ns + cost_ns, step, cpu_ns=cost_ns)
+            ended_ns = now_ns + cost_ns
+            ladder.climbed(rung, now_ns, ended_ns, step, cpu_ns=cost_ns, explained=explained)
             now_ns += cost_ns
     return climbed
 
@@ -59,6 +63,19 @@ def test_a_window_is_closed_whatever_it_has_cost() -> None:
     assert Rung.WINDOW in rungs
     assert rungs[rungs.index(Rung.WINDOW) + 1] is Rung.SECOND
     assert rungs.count(Rung.WINDOW) == rungs.count(Rung.SECOND)
+
+
+@given(st.integers(1, 40))
+def test_the_second_native_window_is_twice_the_first_however_many_steps_a_row_has(
+    steps_a_row: int,
+) -> None:
+    """Breaks when the two cannot be compared: five steps and nine leave the same in flight."""
+    readings = [row * 30 * KIB for row in range(300)]
+    climbed = climbs(readings, explained=0.0, steps_a_row=steps_a_row)
+    begun = [step for step, rung in climbed if rung is Rung.NATIVE]
+    ended = [step for step, rung in climbed if rung is Rung.NATIVE_END]
+    first, second = (end - begin for begin, end in zip(begun, ended, strict=True))
+    assert second >= 2 * first
 
 
 @given(st.lists(st.integers(0, 40 * KIB), min_size=10, max_size=400), st.integers(0, 2**40))

@@ -55,8 +55,11 @@ _USUAL_NATIVE_NS = 120_000_000.0
 """The first native window: memray's import (30 ms beside torch), opening and closing (26 ms each
 with torch's libraries), and allocations that take half as long again while it is open."""
 _STEPS_IN_NATIVE_WINDOW = (3, 9)
+_TIMES_AS_LONG = 2
 """Of the first and the second: what a step has in flight is the same in both, what it leaves behind
-is three times as much in the longer."""
+is three times as much in the longer. Of short steps a row has several, and the first window may be
+longer than meant: five steps and nine tell nothing (one run in two of zoo/native-tables-ctypes), so
+the second is twice the first as it was."""
 _ENOUGH_EXPLAINED = 0.5
 _LOOKS_BEFORE_NATIVE = 2
 _AT_MOST_ROWS = 0.6
@@ -121,7 +124,7 @@ class Ladder:
         self._pace_ns = 0.0
         self._cost_ns = _USUAL_LOOK_NS
         self._looks = 0
-        self._native_windows = 0
+        self._native_windows = self._native_steps = 0
         self._native_ns = _USUAL_NATIVE_NS
         self._is_completed = False
         self._is_well_explained = False
@@ -175,9 +178,11 @@ class Ladder:
         elif rung is Rung.NATIVE:
             self._native_ns = float(cost_ns)
             steps = _STEPS_IN_NATIVE_WINDOW[self._native_windows]
+            steps = max(steps, _TIMES_AS_LONG * self._native_steps)
             self._next, self._at_step = Rung.NATIVE_END, step + steps
         else:
             self._native_windows += 1
+            self._native_steps = step - last_step
             self._native_ns += cost_ns
             cost_ns += self._slowed_ns(began_ns, last_ns, step - last_step)
             self._after_look(step, 0.0)
