@@ -212,11 +212,11 @@ class Agent:
             return True
         return self._is_ticking and self._busy.acquire(timeout=_LONGEST_TICK_S)
 
-    def start_ticking(self, first_s: float) -> None:
-        """Take rows by the clock until something steps."""
+    def start_ticking(self, pause_s: float, *, after_s: float) -> None:
+        """Take rows by the clock until something steps; so far apart at first."""
         if self._ticker is None and self.steps_from == "auto":
-            self._ticker = Ticker(self.tick, first_s=first_s)
-            if not self._ticker.start(first_s):
+            self._ticker = Ticker(self.tick, first_s=pause_s)
+            if not self._ticker.start(after_s):
                 self.gap(Gap("rows by the clock", "no thread could be started"))
 
     def tick(self) -> bool:

@@ -7,12 +7,18 @@ import sys
 from _thread import RLock
 
 from leakscope.agent import Agent
+from leakscope.observe import foreign
 from leakscope.observe.guard import guarded
 from leakscope.observe.role import follow_named_forks
 from leakscope.observe.ticker import FIRST_S, import_threading
 
-_WITH_TORCH_S = 0.1
-"""First tick in a program that has torch: most of them step before, and then there is none."""
+_WITH_FRAMEWORK_S = 0.1
+"""First tick in a program that has a framework: most of them step before, and then there is none.
+TensorFlow and JAX take seconds to get going, so their ticks are so far apart at first, too."""
+
+_WITH_TORCH_S = 0.02
+"""So far apart are the first ticks with torch: a loop written without modules and optimizers may be
+over in half a second, and five rows are not enough for two looks."""
 
 _agent: Agent | None = None
 _starting = RLock()
@@ -94,7 +100,9 @@ def step() -> None:
 def start_for_run(directory: str) -> None:
     """Start as `leakscope run` was told to; called by the bootstrap once torch is imported."""
     steps_from, budget = _settings()
-    start_agent(directory, steps_from=steps_from, budget=budget).start_ticking(_WITH_TORCH_S)
+    agent = start_agent(directory, steps_from=steps_from, budget=budget)
+    pause_s = _WITH_FRAMEWORK_S if foreign.is_present() else _WITH_TORCH_S
+    agent.start_ticking(pause_s, after_s=_WITH_FRAMEWORK_S)
 
 
 def start_by_clock(directory: str, main_thread: int) -> None:
@@ -103,7 +111,7 @@ def start_by_clock(directory: str, main_thread: int) -> None:
     with _starting:
         agent = _start(directory, *_settings())
         agent.arm()
-    agent.start_ticking(FIRST_S)
+    agent.start_ticking(FIRST_S, after_s=FIRST_S)
 
 
 def _settings() -> tuple[str, float]:

@@ -133,7 +133,7 @@ class Ladder:
         self, now_ns: int, step: int, in_use: int, blocks: int, rss: int, device: int = -1
     ) -> Rung | None:
         """The rung to climb at this row. Values below zero were not read."""
-        if self._is_foreign and self._begun_step == 0:
+        if self._begun_step == 0:
             self._begun_step = step  # by the clock, hundreds have passed while it was imported
         self._read(in_use, blocks, rss, device)
         if self._next is Rung.FIRST:
@@ -235,6 +235,8 @@ class Ladder:
         holder has hardly become longer."""
         is_first_window = self._next is Rung.WINDOW and not self._looks
         has_risen = self._rises_since_first >= _FEWEST_RISES or self._bytes.is_empty
+        # Small objects lie in Python's own arenas: of those malloc hears now and then.
+        has_risen |= self._blocks.rises
         return not is_first_window or has_risen or step >= self._latest_step
 
     def _read(self, in_use: int, blocks: int, rss: int, device: int) -> None:

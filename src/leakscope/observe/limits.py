@@ -108,7 +108,7 @@ def read_meminfo() -> dict[str, int]:
         "Shmem": "shared_memory_bytes",
     }
     values = {}
-    with open("/proc/meminfo", encoding="ascii") as file:
+    with open("/proc/meminfo", encoding="utf-8") as file:
         for line in file:
             name, _, rest = line.partition(":")
             if name in wanted:
