@@ -181,6 +181,16 @@ def test_without_steps_the_clock_counts_from_the_end_of_the_imports(
     assert any("tick" in note for note in report.notes)
 
 
+@pytest.mark.parametrize(("ticks", "outcome"), [(15, Outcome.UNKNOWN), (60, Outcome.STEADY)])
+def test_a_program_that_was_over_at_once_is_not_called_steady(
+    tmp_path: pathlib.Path, ticks: int, outcome: Outcome
+) -> None:
+    made = Maker(tmp_path).process()
+    made.steps(ticks, source="tick", in_use=flat(), blocks=flat(1000), rss=flat())
+    report = analyse(made.ended(ticks).done())
+    assert report.verdict is outcome
+
+
 def test_a_kill_is_told_with_the_step_and_how_full_memory_was(tmp_path: pathlib.Path) -> None:
     made = recording(tmp_path, limit_bytes=GIB)
     made.steps(412, in_use=line(1 * MIB), rss=line(1 * MIB, 200 * MIB))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
 
 import pytest
@@ -187,4 +188,24 @@ def test_numbers_are_small_blocks_where_resident_memory_says_so(tmp_path: Path) 
     maker.looked(20, 60, live).source(PROGRAM).holds("kept", 1.0, 78 * KIB)
     report = analyse(maker.done())
     assert report.verdict is Outcome.LEAK
+    assert report.findings[0].share == pytest.approx(1.0, abs=0.05)
+
+
+@pytest.mark.parametrize("seed", [5, 6])
+def test_a_share_of_blocks_is_not_made_smaller_by_what_steps_have_in_flight(
+    tmp_path: Path, seed: int
+) -> None:
+    """Python's blocks decide, malloc's counter moves by megabytes: its slope is no growth."""
+    chance = random.Random(seed)
+
+    def live(step: int) -> float:
+        return 100 * KIB * KIB + 60 * KIB * step + 40 * KIB * KIB * chance.random()
+
+    maker = recording(tmp_path).steps(
+        200, in_use=live, blocks=lambda step: 1e5 + 560 * step, rss=flat(300 * KIB * KIB)
+    )
+    maker.looked(20, 110, live).source(PROGRAM).holds("kept", 1.0, 50 * KIB)
+    report = analyse(maker.done())
+    assert report.verdict is Outcome.LEAK
+    assert "memory blocks" in report.because
     assert report.findings[0].share == pytest.approx(1.0, abs=0.05)

@@ -229,3 +229,18 @@ def test_interrupt_while_the_agent_is_loaded(seconds: str, tmp_path: Path) -> No
     script.write_text(source)
     plain = run_plain([script, seconds], tmp_path)
     assert run_watched([script, seconds], tmp_path).seen == plain.seen
+
+
+def test_rows_by_the_clock_import_nothing(tmp_path: Path) -> None:
+    """Breaks when reading a counter loads a module: modules that come are the program starting up,
+    and every look that has begun is taken back (a codec for /proc/meminfo did that)."""
+    source = """
+import sys, time
+time.sleep(0.4)
+before = set(sys.modules)
+time.sleep(1.2)
+print(sorted(set(sys.modules) - before))
+"""
+    ran = _watch(tmp_path, source)
+    assert ran.stdout == b"[]\n"
+    assert len(_column(ran.recording(), "blocks_count")) >= 8

@@ -7,11 +7,12 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from leakscope.attribute.crowd import explain_crowd
+from leakscope.attribute.measured import CLOCK, looked_at
 from leakscope.attribute.suspect import Suspect
 from leakscope.attribute.suspects import Explained, explain_growth, sources_for
 from leakscope.judge.account import Account
 from leakscope.judge.overall import Overall
-from leakscope.judge.series import RESERVED, RSS
+from leakscope.judge.series import BLOCKS, RESERVED, RSS
 from leakscope.model import Outcome, Shape, Verdict
 from leakscope.record.reader import Recording
 
@@ -41,7 +42,11 @@ def attribute(
     explained = {}
     crowds = {crowd.process: crowd for crowd in overall.crowds}
     for account in accounts:
-        shape = account.verdict.shape
+        verdict, shape = account.verdict, account.verdict.shape
+        # Malloc's counter scatters then, or it would grow as well: its slope is no growth.
+        is_of_blocks = (
+            verdict.series.metric == BLOCKS and looked_at(recording, account.process) != CLOCK
+        )
         if account.process in crowds:
             crowd = crowds[account.process]
             sources = sources_for(recording, crowd.parent)
@@ -54,11 +59,11 @@ def attribute(
             recording,
             account.process,
             is_copy_on_write=shape is Shape.COPY_ON_WRITE,
-            is_resident=account.verdict.series.metric == RSS,
-            per_step=account.verdict.bytes_per_step.value if is_by_holders else None,
+            is_resident=verdict.series.metric == RSS,
+            per_step=verdict.bytes_per_step.value if is_by_holders or is_of_blocks else None,
             device=account.device,
             block_bytes=account.block_bytes,
-            is_reserved=account.verdict.series.metric == RESERVED,
+            is_reserved=verdict.series.metric == RESERVED,
         )
     return Attribution(accounts, explained)
 

@@ -29,6 +29,9 @@ _SMALLEST_BY_CLOCK = float(1 << 20)
 a few hundred KiB in a run are its warm-up, or the agent's own."""
 
 _FEWEST_STEPS = 8
+_FEWEST_TICKS = 20
+"""By the clock: 0.2 s of the program's own time, less what our looks took. A program that leaked
+4 MiB a tick was called steady once, after ten of them. No experiment chose it."""
 
 _SEVERITY = (Outcome.STEADY, Outcome.UNKNOWN, Outcome.GROWING, Outcome.LEAK)
 
@@ -118,6 +121,10 @@ def _judge_all(run: RunSeries, accounts: Sequence[Account], names: dict[str, str
         ordered = (lead, *(one for one in verdicts if one is not lead))
         return Overall(lead.outcome, lead.because + also, ordered, tuple(accounts))
     lead = _least_sure(run, accounts).verdict
+    is_by_clock = run.axis.tick_s is not None
+    if lead.outcome is Outcome.STEADY and is_by_clock and run.axis.last_step < _FEWEST_TICKS:
+        because = "The program was over before its memory could be followed; give it more to do."
+        return Overall(Outcome.UNKNOWN, because, tuple(verdicts), tuple(accounts))
     if lead.outcome is Outcome.STEADY and (rise := run.rise_after_last_step()) > 0:
         because = (
             f"Memory was steady over the steps counted at the {run.axis.source}, but rose by "

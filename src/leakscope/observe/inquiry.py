@@ -262,7 +262,9 @@ class Inquiry:
                 continue
             if first.opaque and path[0].via == UNROOTED:
                 continue  # growth that cannot be weighed is given to a holder with a name only
-            kin = take_kin(first, weighed) if first.lead.kind == "container" else []
+            # Two attributes of one object, or two globals, are two holders: each has its statement.
+            is_one_of_many = first.lead.kind == "container" and path[-1].kind == "item"
+            kin = take_kin(first, weighed) if is_one_of_many else []
             family = [first, *kin]
             looks = (self._since, self._noted.lengths.step, step)
             self._telling.add(tell(family, path, looks, self.process, self._now()))

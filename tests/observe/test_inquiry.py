@@ -1,0 +1,58 @@
+"""Two looks and what lies between them: which holders are told as one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from leakscope.model import Holding, Moment
+from leakscope.observe.inquiry import Inquiry
+
+
+class Curves:
+    def __init__(self) -> None:
+        self.frames: list[Any] = []
+        self.losses: list[Any] = []
+        self.by_class: dict[str, list[Any]] = {"cat": [], "dog": []}
+
+
+def _look(grow: Callable[[int], None]) -> list[Holding]:
+    inquiry = Inquiry("1-1", lambda: Moment(0, 0))
+    grow(30)
+    inquiry.first_look(30)
+    grow(30)
+    inquiry.open_window(60, 4)
+    grow(4)
+    return inquiry.second_look(64, 200_000.0)
+
+
+def _ours(holdings: list[Holding]) -> dict[str | None, Holding]:
+    mine = [one for one in holdings if any(link.type == "Curves" for link in one.path)]
+    return {one.path[one.grows_at].name: one for one in mine}
+
+
+def test_two_attributes_of_one_object_are_two_holders() -> None:
+    """Breaks when a list of frames is said to have two more per step, one of them a loss."""
+    curves = Curves()
+    vars(curves)  # the attributes lie in a dict from here on
+
+    def grow(steps: int) -> None:
+        curves.frames.extend(bytearray(5_000) for _ in range(steps))
+        curves.losses.extend(bytearray(3_000) for _ in range(steps))
+
+    found = _ours(_look(grow))
+    assert found["frames"].counts[0] == (30, 30)
+    assert found["frames"].counts[-1] == (64, 64)
+    assert found["losses"].counts[-1] == (64, 64)
+
+
+def test_the_lists_of_a_dict_are_one_holder() -> None:
+    curves = Curves()
+
+    def grow(steps: int) -> None:
+        for kept in curves.by_class.values():
+            kept.extend(bytearray(5_000) for _ in range(steps))
+
+    (found,) = (one for one in _ours(_look(grow)).values())
+    assert found.holders == 2
+    assert found.counts[-1] == (64, 128)
