@@ -150,3 +150,25 @@ def test_blocks_are_not_said_to_agree_with_a_holder_that_outgrows_them(tmp_path:
     report = analyse(maker.done())
     assert report.verdict is Outcome.LEAK
     assert "scatter too much" in report.because
+
+
+@pytest.mark.parametrize(("each", "outcome"), [(80, Outcome.LEAK), (30, Outcome.GROWING)])
+def test_one_look_decides_where_memory_in_use_rises_as_fast(
+    tmp_path: Path, each: int, outcome: Outcome
+) -> None:
+    """Resident memory grows by more, as freed memory lies between; that proves no holder."""
+    maker = recording(tmp_path).steps(
+        300,
+        in_use=scattered(line(80 * KIB, 100 * MIB)),
+        blocks=lambda _: 1000,
+        rss=line(200 * KIB, 400 * MIB),
+    )
+    maker.looked(40, 80, line(80 * KIB, 100 * MIB)).source(KEEPS)
+    maker.holds("kept", 1.0, each * KIB, counts=((40, 40), (80, 80), (84, 84)))
+    report = analyse(maker.done())
+    assert report.verdict is outcome
+    rates = {one.series.metric: one.bytes_per_step.value for one in report.verdicts}
+    assert rates["process.rss_bytes"] == pytest.approx(200 * KIB, rel=0.05)
+    if outcome is Outcome.LEAK:
+        assert "rises as fast as that" in report.because
+        assert report.findings[0].bytes_per_step == pytest.approx(each * KIB)

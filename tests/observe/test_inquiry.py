@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
 from leakscope.model import Holding, Moment
+from leakscope.observe import inquiry
 from leakscope.observe.inquiry import Inquiry
 
 
@@ -16,14 +19,20 @@ class Curves:
         self.by_class: dict[str, list[Any]] = {"cat": [], "dog": []}
 
 
+@pytest.fixture(autouse=True)
+def no_hurry(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The heap of a test runner is large, and a search gives up after a while."""
+    monkeypatch.setattr(inquiry, "_SEARCH_NS", 60_000_000_000)
+
+
 def _look(grow: Callable[[int], None]) -> list[Holding]:
-    inquiry = Inquiry("1-1", lambda: Moment(0, 0))
+    looks = Inquiry("1-1", lambda: Moment(0, 0))
     grow(30)
-    inquiry.first_look(30)
+    looks.first_look(30)
     grow(30)
-    inquiry.open_window(60, 4)
+    looks.open_window(60, 4)
     grow(4)
-    return inquiry.second_look(64, 200_000.0)
+    return looks.second_look(64, 200_000.0)
 
 
 def _ours(holdings: list[Holding]) -> dict[str | None, Holding]:

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from leakscope.model import Moment
+from leakscope.observe import inquiry
 from leakscope.observe.heap import Heap
 from leakscope.observe.inquiry import Inquiry
 from leakscope.observe.populations import find_growing_populations, note_populations
+
+NO_HURRY_NS = 60_000_000_000
+"""The heap of a test runner is large, and a search gives up after a while."""
 
 
 class Node:
@@ -52,17 +58,20 @@ def test_a_class_that_had_no_instance_before_is_no_growth_yet() -> None:
     assert find_growing_populations(nodes, {}, note_populations(nodes), steps=24) == []
 
 
-def test_a_linked_list_of_slotted_nodes_is_told_with_what_one_node_keeps() -> None:
+def test_a_linked_list_of_slotted_nodes_is_told_with_what_one_node_keeps(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(inquiry, "_SEARCH_NS", NO_HURRY_NS)
     chain = Chain()
-    inquiry = Inquiry("1-1", lambda: Moment(0, 0))
+    looks = Inquiry("1-1", lambda: Moment(0, 0))
     chain.add(60)
-    inquiry.first_look(30)
+    looks.first_look(30)
     chain.add(60)
-    inquiry.open_window(60, 4)
-    inquiry.in_window(62)
+    looks.open_window(60, 4)
+    looks.in_window(62)
     chain.add(8)
     # More than anything that grows in the test runner accounts for, so that all leads are asked.
-    holdings = inquiry.second_look(64, 10e6)
+    holdings = looks.second_look(64, 10e6)
     (told,) = [one for one in holdings if one.path[one.grows_at].name == "head"]
     assert told.kind == "chain"
     assert told.counts == ((30, 60), (60, 120), (64, 128))

@@ -244,3 +244,24 @@ print(sorted(set(sys.modules) - before))
     ran = _watch(tmp_path, source)
     assert ran.stdout == b"[]\n"
     assert len(_column(ran.recording(), "blocks_count")) >= 8
+
+
+@pytest.mark.parametrize("own_s", [None, 0.002])
+def test_the_switch_interval_is_as_the_program_set_it(own_s: float | None, tmp_path: Path) -> None:
+    """Breaks when what lets the agent load beside a busy program is left as it was set."""
+    source = f"""
+import sys, time
+own_s = {own_s}
+begin = time.monotonic()
+seen = set()
+while time.monotonic() < begin + 1.5:
+    if own_s is not None and time.monotonic() > begin + 0.05:
+        sys.setswitchinterval(own_s)
+        own_s = None
+    if time.monotonic() > begin + 1.0:
+        seen.add(round(sys.getswitchinterval(), 6))
+print(sorted(seen))
+"""
+    ran = _watch(tmp_path, source)
+    assert ran.stdout.decode() == f"[{own_s or 0.005}]\n"
+    assert len(_column(ran.recording(), "blocks_count")) >= 8

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-STEPS = int(os.environ.get("ZOO_STEPS", "200"))
+STEPS = int(os.environ.get("ZOO_STEPS", "600"))
 
 
 def render(weights, size=160):

@@ -3,7 +3,7 @@
 import os
 import random
 
-STEPS = int(os.environ.get("ZOO_STEPS", "200"))
+STEPS = int(os.environ.get("ZOO_STEPS", "600"))
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 

@@ -22,17 +22,17 @@ from leakscope.attribute.suspect import Suspect
 from leakscope.attribute.suspects import sources_for, suspects_of
 from leakscope.judge.account import Account
 from leakscope.judge.overall import Overall
-from leakscope.judge.series import BLOCKS
+from leakscope.judge.series import BLOCKS, IN_USE, RSS
 from leakscope.model import Outcome, Rate, Shape, Verdict
 from leakscope.record.reader import Recording
 
 _FEWEST_COUNTS = 5
 """Of a first look and two windows, each with two."""
-_FEWEST_WHERE_BLOCKS_AGREE = 3
+_FEWEST_WHERE_COUNTERS_AGREE = 3
 _AGREES = 1.5
-"""Python's blocks rise evenly, and only whether they are garbage is open: a holder that takes what
-they rise by answers that, with one look. A block counts as 71 bytes and may be half or twice that;
-no experiment has scanned the factor."""
+"""Python's blocks rise evenly, and only whether they are garbage is open; or malloc's counter rises
+and only how steadily is: a holder that takes what they rise by answers that, with one look. A block
+counts as 71 bytes and may be half or twice that; no experiment has scanned the factor."""
 _ALIKE = 2.0
 """The fastest and the slowest stretch between looks differ by no more: it does not slow down."""
 _SMALLEST_RATE = 1024.0
@@ -45,6 +45,7 @@ _FEWEST_ROWS = 3
 
 _SCATTERED = "The counters scatter too much to show it by themselves."
 _AS_BLOCKS = "Python's blocks rise as fast as that, so they are not garbage."
+_AS_LIVE = "Memory in use rises as fast as that, if not evenly."
 
 
 class Growth(NamedTuple):
@@ -57,18 +58,25 @@ class Growth(NamedTuple):
 
 def decide(overall: Overall, recording: Recording, last_step: int) -> Overall:
     """The same answer, or GROWING where a holder shows what the counters could not."""
-    if overall.outcome not in (Outcome.UNKNOWN, Outcome.STEADY):
-        return overall
+    is_open = overall.outcome in (Outcome.UNKNOWN, Outcome.STEADY)
     proven = [
         (growth, suspect, account)
         for account in overall.accounts
+        if is_open or _is_of_pages_only(account)
         for suspect, growth in _certain(account, recording, last_step)
     ]
     if not proven:
         return overall
     growth, suspect, account = max(proven, key=lambda one: one[0].per_step.value)
-    why = _AS_BLOCKS if _is_what_blocks_rise_by(account, suspect) else _SCATTERED
-    verdict = _grows(account.verdict, growth, suspect, last_step, why)
+    why = _SCATTERED
+    if _is_what_live_memory_rises_by(account, suspect):
+        why = _AS_LIVE
+    if _is_what_blocks_rise_by(account, suspect):
+        why = _AS_BLOCKS
+    undecided = account.verdict
+    if _is_of_pages_only(account):
+        undecided = _of_malloc(account) or undecided
+    verdict = _grows(undecided, growth, suspect, last_step, why)
     accounts = tuple(
         one._replace(verdict=verdict, verdicts=(verdict, *_others(one, verdict)))
         if one is account
@@ -77,6 +85,17 @@ def decide(overall: Overall, recording: Recording, last_step: int) -> Overall:
     )
     verdicts = (verdict, *(one for one in overall.verdicts if one.series != verdict.series))
     return Overall(Outcome.GROWING, verdict.because, verdicts, accounts)
+
+
+def _is_of_pages_only(account: Account) -> bool:
+    """Resident memory grows, and nobody can say by how much what is alive does: of a holder of
+    kilobytes and the freed megabytes that lie between them, it is the holder that matters."""
+    verdict = account.verdict
+    return verdict.outcome is Outcome.GROWING and verdict.series.metric == RSS
+
+
+def _of_malloc(account: Account) -> Verdict | None:
+    return next((one for one in account.verdicts if one.series.metric == IN_USE), None)
 
 
 def _others(account: Account, verdict: Verdict) -> tuple[Verdict, ...]:
@@ -92,7 +111,8 @@ def _certain(
     sources = sources_for(recording, process)
     for suspect in suspects_of(recording, process):
         is_agreed = _is_what_blocks_rise_by(account, suspect)
-        fewest = _FEWEST_WHERE_BLOCKS_AGREE if is_agreed else _FEWEST_COUNTS
+        is_alike = is_agreed or _is_what_live_memory_rises_by(account, suspect)
+        fewest = _FEWEST_WHERE_COUNTERS_AGREE if is_alike else _FEWEST_COUNTS
         growth = _steady_growth(suspect, last_step, account.device, fewest)
         if growth is None or not _is_certain(suspect, sources):
             continue
@@ -105,9 +125,21 @@ def _is_what_blocks_rise_by(account: Account, suspect: Suspect) -> bool:
     """And what is open is only whether they are garbage: no full collection has told."""
     verdict = account.verdict
     is_open = verdict.outcome is Outcome.UNKNOWN and verdict.series.metric == BLOCKS
+    return is_open and _agrees(verdict, suspect)
+
+
+def _is_what_live_memory_rises_by(account: Account, suspect: Suspect) -> bool:
+    """And it does rise, only not evenly enough to be called growth."""
+    live = _of_malloc(account)
+    if live is None or live.outcome is not Outcome.UNKNOWN or live.bytes_per_step.low <= 0:
+        return False
+    return _agrees(live, suspect)
+
+
+def _agrees(verdict: Verdict, suspect: Suspect) -> bool:
     rate = suspect.holding.bytes_each * suspect.count_per_step
     rises = verdict.bytes_per_step.value
-    return is_open and rises > 0 and 1 / _AGREES <= rate / rises <= _AGREES
+    return rises > 0 and 1 / _AGREES <= rate / rises <= _AGREES
 
 
 def _is_certain(suspect: Suspect, sources: Mapping[str, str]) -> bool:

@@ -35,6 +35,11 @@ _FORK_S = 0.005
 
 _PATIENCE_S = 1.0
 
+_SWITCH_S = 1e-4
+"""While the agent is loaded beside a program that keeps the interpreter busy. Each of its files is
+found and read in some ten calls that give the interpreter away, and at the usual 5 ms until it
+comes back that took 0.5 to 2.2 s."""
+
 
 def _number_in_job(names):
     """The first of these variables that is a number, as leakscope.record.format reads them."""
@@ -265,11 +270,18 @@ class _Waiter:
             done.release()
 
     def _start_by_clock(self, directory):
-        agent = _import_agent()
-        if self._wake is None:
-            self.is_needed = True  # a fork waits for us: another time
-        else:
-            agent.start_by_clock(directory, self._main_thread)
+        usual_s = sys.getswitchinterval()
+        sys.setswitchinterval(_SWITCH_S)
+        try:
+            agent = _import_agent()
+            if self._wake is None:
+                self.is_needed = True  # a fork waits for us: another time
+            else:
+                agent.start_by_clock(directory, self._main_thread)
+        finally:
+            # Unless the program has set one of its own meanwhile.
+            if abs(sys.getswitchinterval() - _SWITCH_S) < 1e-6:
+                sys.setswitchinterval(usual_s)
 
 
 class _FrameworkFinder:
