@@ -58,11 +58,12 @@ class Growth(NamedTuple):
 
 def decide(overall: Overall, recording: Recording, last_step: int) -> Overall:
     """The same answer, or GROWING where a holder shows what the counters could not."""
-    is_open = overall.outcome in (Outcome.UNKNOWN, Outcome.STEADY)
+    growing = overall.growing()
+    if growing and not (len(growing) == 1 and _is_of_pages_only(growing[0])):
+        return overall
     proven = [
         (growth, suspect, account)
-        for account in overall.accounts
-        if is_open or _is_of_pages_only(account)
+        for account in growing or overall.accounts
         for suspect, growth in _certain(account, recording, last_step)
     ]
     if not proven:
@@ -73,9 +74,7 @@ def decide(overall: Overall, recording: Recording, last_step: int) -> Overall:
         why = _AS_LIVE
     if _is_what_blocks_rise_by(account, suspect):
         why = _AS_BLOCKS
-    undecided = account.verdict
-    if _is_of_pages_only(account):
-        undecided = _of_malloc(account) or undecided
+    undecided = (_of_malloc(account) if growing else None) or account.verdict
     verdict = _grows(undecided, growth, suspect, last_step, why)
     accounts = tuple(
         one._replace(verdict=verdict, verdicts=(verdict, *_others(one, verdict)))
@@ -91,7 +90,7 @@ def _is_of_pages_only(account: Account) -> bool:
     """Resident memory grows, and nobody can say by how much what is alive does: of a holder of
     kilobytes and the freed megabytes that lie between them, it is the holder that matters."""
     verdict = account.verdict
-    return verdict.outcome is Outcome.GROWING and verdict.series.metric == RSS
+    return verdict.series.metric == RSS and verdict.shape is not Shape.FRAGMENTATION
 
 
 def _of_malloc(account: Account) -> Verdict | None:
