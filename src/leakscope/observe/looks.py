@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable
 from functools import partial
 from time import monotonic_ns, thread_time_ns
@@ -27,6 +26,7 @@ from leakscope.observe import foreign
 from leakscope.observe.budget import Budget
 from leakscope.observe.errand import Errand, is_main_thread
 from leakscope.observe.guard import guarded
+from leakscope.observe.importing import Importing
 from leakscope.observe.ladder import Ladder, Rung
 from leakscope.observe.piles import Piles, PileWatch
 from leakscope.observe.pulse import Pulse
@@ -79,7 +79,7 @@ class Looks:
         self._inquiry: Inquiry | None = None
         self._native: NativeWindow | None = None
         self._native_step = 0
-        self._modules = 0
+        self._importing = Importing()
         self._started_up_ns = 0
         self._overhead_bytes = 0
         self._has_told_sources = False
@@ -102,7 +102,8 @@ class Looks:
         if source == self._source and self._errand.is_outstanding:
             self._lose_patience()
             return
-        is_importing = source == _CLOCK and self._is_importing()
+        # Functions that are compiled for the first time are no leak either.
+        is_importing = source == _CLOCK and self._importing.goes_on(self._piles.novelty())
         if is_importing:
             self._note_start_up()
         if source != self._source or is_importing:
@@ -148,12 +149,6 @@ class Looks:
             self.abandon()
             self._reset()
             raise
-
-    def _is_importing(self) -> bool:
-        """Modules that are being imported take memory, and are no leak; nor are functions that are
-        compiled for the first time."""
-        before, self._modules = self._modules, len(sys.modules) + self._piles.novelty()
-        return self._modules != before
 
     def _note_start_up(self) -> None:
         """TensorFlow takes seconds to import, some of them without a module that is new: the clock
@@ -241,7 +236,7 @@ class Looks:
         )
         self._mark(rung, ended_ns - began_ns, step)
         self.take_censuses()
-        self._modules = len(sys.modules) + self._piles.novelty()  # ours, memray's
+        self._importing.note(self._piles.novelty())  # ours, memray's
         if rung in (Rung.WINDOW, Rung.NATIVE):
             self._pulse.next_row_ns = monotonic_ns() + _SOON_NS
 

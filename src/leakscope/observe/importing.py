@@ -1,0 +1,48 @@
+"""Is the program still importing? What modules take is no leak, and no look is worth its price yet.
+
+Only asked by the clock: what steps is done with its imports.
+"""
+
+from __future__ import annotations
+
+import sys
+from time import monotonic_ns
+from types import FrameType
+
+_IMPORTER = "<frozen importlib._bootstrap>"
+_LONGEST_NS = 3_000_000_000
+"""A package may work for a while within its own import and load nothing meanwhile: transformers
+reads its files for half a second. A program that is itself run by an import is believed to be at
+work after so long without a new module. No other value was tried."""
+
+
+class Importing:
+    """Remembers which modules there were when it was last asked."""
+
+    def __init__(self) -> None:
+        self._modules = 0
+        self._came_ns = 0
+
+    def note(self, more: int) -> None:
+        """Those that are there now are known, ours among them; `more` is what else counts."""
+        self._modules = len(sys.modules) + more
+
+    def goes_on(self, more: int) -> bool:
+        """Has a module come since, or is the main thread on its way to the next?"""
+        known, now_ns = self._modules, monotonic_ns()
+        self.note(more)
+        if self._modules != known:
+            self._came_ns = now_ns
+            return True
+        return now_ns - self._came_ns < _LONGEST_NS and _is_main_thread_importing()
+
+
+def _is_main_thread_importing() -> bool:
+    threading = sys.modules.get("threading")
+    main = threading.main_thread().ident if threading is not None else None
+    frame: FrameType | None = sys._current_frames().get(main) if main is not None else None
+    while frame is not None:
+        if frame.f_code.co_filename == _IMPORTER:
+            return True
+        frame = frame.f_back
+    return False
