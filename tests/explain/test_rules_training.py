@@ -6,6 +6,7 @@ import pytest
 from cases import case, link, rule_of
 
 from leakscope.explain.rule import Case
+from leakscope.model import Link
 
 LOOP = """\
     def fit(model, cell, data, losses, total, state, hidden):
@@ -185,6 +186,29 @@ def test_whole_models() -> None:
     tried = link("tried", "list", scope="search")
     below = (link("[x]", "dict"), link("['model']", "Net"), link("[x]", "Parameter [8, 8] float32"))
     assert rule_of(case(tried, below=below, item="dict", tensors=5000.0)) == "LS109"
+
+
+def test_a_sequential_of_torch_is_no_model_of_keras() -> None:
+    """Both have a class of that name."""
+    tried = link("tried", "list", scope="search")
+    below = (
+        link("[x]", "Sequential"),
+        link("._modules", "dict"),
+        link("['0']", "Linear"),
+        link("._parameters", "dict"),
+        link("['weight']", "Parameter [8, 8] float32"),
+    )
+    made = case(tried, below=below, item="Sequential", tensors=5000.0)
+    assert rule_of(made) == "LS109"
+
+
+def test_a_model_that_a_cache_keeps_with_its_arguments_is_the_caches() -> None:
+    """The fix is to bound the cache, or to keep `self` out of it."""
+    cache = Link("lru_cache of Net.anchors", "lru_cache", "cache", "anchors")
+    below = (link("[x]", "Net"), link("['weight']", "Parameter [8, 8] float32"))
+    grows = Link("[x]", "dict", "item")
+    made = case(cache, grows, below=below, item="Tensor [256, 2] float32", tensors=5000.0)
+    assert rule_of(made) == "LS502"
 
 
 @pytest.mark.parametrize("keeps", ["snapshots.append", "weights.append"])

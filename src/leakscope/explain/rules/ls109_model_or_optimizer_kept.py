@@ -37,9 +37,12 @@ def model_or_optimizer_kept(case: Case) -> bool:
 
     ## Not this rule when
     Single tensors are kept, or entries in which weights are less than half: LS501. Models that
-    nothing in Python holds any more: LS105.
+    nothing in Python holds any more: LS105. Models that a cache of a function keeps with its
+    arguments: LS502.
     """
     if case.holding.kind != "container" or case.share_of("tensors") <= _TENSOR_SHARE:
+        return False
+    if any(link.kind == "cache" for link in case.above):
         return False
     types = [case.holding.item, *(link.type for link in case.below)]
     if any(one.startswith("Parameter ") for one in types):

@@ -37,4 +37,7 @@ def models_or_functions_kept(case: Case) -> bool:
         case.holding.opaque.get(name, 0.0) > 0 for name in ("FuncGraph", "Sequential", "Functional")
     ) or any(link.type in ("History", "Sequential", "Functional") for link in case.below)
     is_library = any(link.type in ("FunctionCache", "Registry", "Graph") for link in case.above)
-    return is_own and has_graphs and not is_library and case.holding.kind == "container"
+    # PyTorch has a Sequential too, whose layers lie in `_modules`.
+    is_of_torch = any(link.via in ("._modules", "._parameters") for link in case.below)
+    is_kept_by_name = is_own and not is_library and case.holding.kind == "container"
+    return is_kept_by_name and has_graphs and not is_of_torch
