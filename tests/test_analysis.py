@@ -181,6 +181,21 @@ def test_without_steps_the_clock_counts_from_the_end_of_the_imports(
     assert any("tick" in note for note in report.notes)
 
 
+@pytest.mark.parametrize(
+    ("height", "outcome"), [(12 * KIB, Outcome.STEADY), (3 * MIB, Outcome.UNKNOWN)]
+)
+def test_two_teeth_leave_no_room_for_a_leak_or_do(
+    tmp_path: pathlib.Path, height: int, outcome: Outcome
+) -> None:
+    """What stays of them cannot be told; but of 12 KiB in 240 steps nothing can that matters."""
+
+    def teeth(step: int) -> float:
+        return 100 * MIB + height * (step % 100) / 100
+
+    made = recording(tmp_path).steps(240, in_use=teeth, blocks=flat(1000), rss=flat())
+    assert analyse(made.ended(240).done()).verdict is outcome
+
+
 @pytest.mark.parametrize(("ticks", "outcome"), [(15, Outcome.UNKNOWN), (60, Outcome.STEADY)])
 def test_a_program_that_was_over_at_once_is_not_called_steady(
     tmp_path: pathlib.Path, ticks: int, outcome: Outcome

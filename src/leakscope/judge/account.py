@@ -85,7 +85,7 @@ def account_for(
         if metric == FILES or (metric == USS and not is_child):
             continue  # explains the others; private against shared pages is about children
         smallest = smallest_for(one, smallest_that_matters, is_by_pages=is_by_pages)
-        verdict = settle(judge(one, smallest_that_matters=smallest), smallest)
+        verdict = settle(judge(one, smallest_that_matters=smallest), smallest, one)
         judged[metric] = replace(
             verdict,
             because=name_subject(verdict.because, _SUBJECTS.get(metric)),
@@ -284,16 +284,35 @@ def _in_bytes(blocks: Verdict, size: Rate) -> Verdict:
     )
 
 
-def settle(verdict: Verdict, smallest: float) -> Verdict:
+def settle(verdict: Verdict, smallest: float, series: Series) -> Verdict:
     """Undecided, but too slow to matter whatever it is: steady, with that as the reason."""
     rate = verdict.bytes_per_step
-    if verdict.outcome is not Outcome.UNKNOWN or not 0 < rate.high < smallest:
+    if verdict.outcome is not Outcome.UNKNOWN:
+        return verdict
+    if verdict.shape is Shape.SAW_TOOTH and (fastest := _at_most(series, verdict)) < smallest:
+        # Teeth of some KiB come with every collection of a program that keeps nothing.
+        rate = Rate(0.0, -fastest, fastest)
+    elif not 0 < rate.high < smallest:
         return verdict
     because = (
         f"It moves by {text.rate_between(rate.low, rate.high, verdict.unit)}, "
         "below what matters here, whichever way it goes on."
     )
-    return replace(verdict, outcome=Outcome.STEADY, because=because)
+    return replace(verdict, outcome=Outcome.STEADY, because=because, bytes_per_step=rate)
+
+
+def _at_most(series: Series, verdict: Verdict) -> float:
+    """What may stay of the teeth, per step: all the room that there is between lowest and highest
+    value, had it been filled from the first judged step to the last."""
+    judged = [
+        (step, value)
+        for step, value in zip(series.steps, series.values, strict=True)
+        if step >= verdict.from_step
+    ]
+    if len(judged) < _ENOUGH_POINTS:
+        return float("inf")
+    values = [value for _, value in judged]
+    return (max(values) - min(values)) / max(judged[-1][0] - judged[0][0], 1.0)
 
 
 def _without_garbage(blocks: Verdict, series: Series) -> Verdict:

@@ -33,7 +33,7 @@ def account_for_device(
         if metric == POOLS:
             continue  # explains the others
         smallest = smallest_for(one, smallest_that_matters)
-        verdict = settle(judge(one, smallest_that_matters=smallest), smallest)
+        verdict = settle(judge(one, smallest_that_matters=smallest), smallest, one)
         subject = _SUBJECTS[metric]
         if device != PINNED:
             subject += f" ({device})"
