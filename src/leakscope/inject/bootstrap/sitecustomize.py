@@ -309,10 +309,12 @@ class _FrameworkFinder:
         _append(directory, _file_in_job(process), line)
 
     def find_spec(self, name, path=None, target=None):
-        # What we ourselves import is not the program starting up.
+        # What we ourselves import is not the program starting up, at its end least of all.
         errands = getattr(sys.modules.get("leakscope.observe.errand"), "Errand", None)
-        is_ours = getattr(errands, "is_busy", False) or not (
-            self._waiter is None or self._waiter.is_main_thread()
+        is_ours = (
+            getattr(errands, "is_busy", False)
+            or name.partition(".")[0] == "leakscope"
+            or not (self._waiter is None or self._waiter.is_main_thread())
         )
         if not self._is_started and not is_ours:
             now = time.monotonic_ns()
