@@ -201,9 +201,15 @@ def test_a_program_that_was_over_at_once_is_not_called_steady(
     tmp_path: pathlib.Path, ticks: int, outcome: Outcome
 ) -> None:
     made = Maker(tmp_path).process()
-    made.steps(ticks, source="tick", in_use=flat(), blocks=flat(1000), rss=flat())
+    made.steps(ticks, source="tick", rss=flat())
     report = analyse(made.ended(ticks).done())
     assert report.verdict is outcome
+
+
+def test_exact_counters_may_call_a_short_program_steady(tmp_path: pathlib.Path) -> None:
+    made = Maker(tmp_path).process()
+    made.steps(15, source="tick", in_use=flat(), blocks=flat(1000), rss=flat())
+    assert analyse(made.ended(15).done()).verdict is Outcome.STEADY
 
 
 def test_a_kill_is_told_with_the_step_and_how_full_memory_was(tmp_path: pathlib.Path) -> None:

@@ -10,7 +10,7 @@ from leakscope.engines import Engine, here
 from leakscope.judge.account import Account, account_for
 from leakscope.judge.crowd import Crowd, crowd_of, find_crowds, parent_in
 from leakscope.judge.device_account import account_for_device
-from leakscope.judge.series import PINNED, RunSeries
+from leakscope.judge.series import PINNED, RSS, RunSeries
 from leakscope.model import Outcome, Rate, Series, SeriesKey, Shape, Verdict
 
 TREE_METRIC = "tree.growth_bytes"
@@ -30,8 +30,9 @@ a few hundred KiB in a run are its warm-up, or the agent's own."""
 
 _FEWEST_STEPS = 8
 _FEWEST_TICKS = 20
-"""By the clock: 0.2 s of the program's own time, less what our looks took. A program that leaked
-4 MiB a tick was called steady once, after ten of them. No experiment chose it."""
+"""By the clock, where only resident memory was read often enough: 0.2 s of the program's own time,
+less what our looks took. A program that leaked 4 MiB a tick was called steady once, after ten of
+them. No experiment chose it."""
 
 _SEVERITY = (Outcome.STEADY, Outcome.UNKNOWN, Outcome.GROWING, Outcome.LEAK)
 
@@ -121,8 +122,8 @@ def _judge_all(run: RunSeries, accounts: Sequence[Account], names: dict[str, str
         ordered = (lead, *(one for one in verdicts if one is not lead))
         return Overall(lead.outcome, lead.because + also, ordered, tuple(accounts))
     lead = _least_sure(run, accounts).verdict
-    is_by_clock = run.axis.tick_s is not None
-    if lead.outcome is Outcome.STEADY and is_by_clock and run.axis.last_step < _FEWEST_TICKS:
+    is_short = run.axis.tick_s is not None and run.axis.last_step < _FEWEST_TICKS
+    if lead.outcome is Outcome.STEADY and is_short and lead.series.metric == RSS:
         because = "The program was over before its memory could be followed; give it more to do."
         return Overall(Outcome.UNKNOWN, because, tuple(verdicts), tuple(accounts))
     if lead.outcome is Outcome.STEADY and (rise := run.rise_after_last_step()) > 0:
