@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -22,11 +23,12 @@ def climbs(
     step_ns: int = 10 * MS,
     cost_ns: int = 50 * MS,
     is_foreign: bool = False,
+    is_clock: bool = False,
     explained: float = 1.0,
     steps_a_row: int = 1,
 ) -> list[tuple[int, Rung]]:
     """Feed one reading a row; every rung that is due is climbed at a fixed cost."""
-    ladder = Ladder(Budget(share, now_ns=0), is_foreign=is_foreign)
+    ladder = Ladder(Budget(share, now_ns=0), is_foreign=is_foreign, is_clock=is_clock)
     climbed = []
     now_ns = 0
     for row, value in enumerate(in_use):
@@ -63,6 +65,17 @@ def test_a_window_is_closed_whatever_it_has_cost() -> None:
     assert Rung.WINDOW in rungs
     assert rungs[rungs.index(Rung.WINDOW) + 1] is Rung.SECOND
     assert rungs.count(Rung.WINDOW) == rungs.count(Rung.SECOND)
+
+
+@pytest.mark.parametrize(("is_clock", "looks"), [(False, 1), (True, 2)])
+def test_by_the_clock_native_memory_is_suspected_after_two_looks(
+    is_clock: bool, looks: int
+) -> None:
+    """Breaks when what three rounds of a loop have kept is called native: on a busy machine that is
+    all that lies between two looks."""
+    readings = [row * 30 * KIB for row in range(300)]
+    rungs = [rung for _, rung in climbs(readings, explained=0.0, is_clock=is_clock)]
+    assert rungs[: rungs.index(Rung.NATIVE)].count(Rung.SECOND) == looks
 
 
 @given(st.integers(1, 40))
