@@ -173,6 +173,19 @@ def test_a_warm_up_around_the_looks_takes_nothing_from_a_holder(
         assert report.findings[0].share == pytest.approx(1.0, abs=0.15)
 
 
+def test_a_warm_up_takes_nothing_from_a_holder_that_was_looked_at_late(tmp_path: Path) -> None:
+    """The last look is past the half of the run: its second half says how fast memory grows."""
+
+    def curve(step: int) -> float:
+        return 100 * KIB * KIB + 30 * KIB * step + 100 * KIB * min(step, 250)
+
+    maker = recording(tmp_path).steps(600, in_use=curve, blocks=flat(1000))
+    maker.looked(20, 400, curve).source(PROGRAM).holds("kept", 1.0, 28 * KIB, last=400)
+    report = analyse(maker.done())
+    assert report.verdict is Outcome.LEAK
+    assert report.findings[0].share == pytest.approx(0.93, abs=0.03)
+
+
 def test_numbers_are_small_blocks_where_resident_memory_says_so(tmp_path: Path) -> None:
     """2,000 numbers a step take 62 KiB; at the usual size of a block it would be 139."""
 

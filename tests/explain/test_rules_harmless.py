@@ -52,6 +52,17 @@ def test_warm_up(tmp_path: Path) -> None:
     assert "7.1 MiB until about step 131" in found["LS001"]
 
 
+def test_a_warm_up_of_little_does_not_answer_why_much_came(tmp_path: Path) -> None:
+    """Breaks when 1 MiB of buffers is told as the reason of 45 MiB that threads hold free."""
+    made = recording(tmp_path).steps(
+        400,
+        in_use=wobble(settling(1 * MIB), 2 * KIB),
+        held=settling(45 * MIB, base=4 * MIB),
+        rss=settling(46 * MIB, base=300 * MIB),
+    )
+    assert "LS001" not in said(made)
+
+
 def test_growth_is_no_warm_up(tmp_path: Path) -> None:
     made = recording(tmp_path).steps(400, in_use=line(20 * KIB), rss=line(20 * KIB, 300 * MIB))
     assert by_rule(analyse(made.done())) == {}

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from leakscope.observe.leads import Lead, our_references, weigh_all
 from leakscope.observe.native_heap import open_native_heap
 from leakscope.observe.weigh import Weight, retained_by_graph, weigh
 
@@ -316,3 +317,23 @@ def test_numbers_that_others_hold_too_weigh_nothing() -> None:
     kept = [list(numbers) for _ in range(4)]
     weight = weigh(kept, most_objects=1000)
     assert weight.exclusive_bytes == pytest.approx(sys.getsizeof(kept[0]), rel=0.02)
+
+
+def test_items_that_keep_something_by_threes_are_weighed_whole() -> None:
+    """Three callbacks of one dataset keep its data: at the ends of a sample one or two of the three
+    are in it, and the data is not counted. Breaks when that makes each of them lighter."""
+    size = 1 << 20
+    kept: list[list[bytearray]] = []
+    for _ in range(30):
+        data = bytearray(size)
+        kept += [[data], [data], [data]]
+    del data
+    for offset in range(3):
+        newest = list(reversed(kept[: len(kept) - offset]))
+        items, older = newest[:6], newest[6:24]
+        lead = Lead("container", kept, 0, len(kept), items, [], older=older)
+        ours = our_references([lead])
+        ours.update(map(id, newest))
+        (one,) = weigh_all([lead], frozenset({id(kept), id(newest)}), ours)
+        assert one.each == pytest.approx(size / 3, rel=0.06)
+        assert sum(one.parts.values()) == pytest.approx(one.each)

@@ -5,7 +5,7 @@ import os
 import torch
 from torch import nn
 
-STEPS = int(os.environ.get("ZOO_STEPS", "500"))
+STEPS = int(os.environ.get("ZOO_STEPS", "1000"))
 
 
 def build():

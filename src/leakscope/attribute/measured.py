@@ -45,6 +45,18 @@ def measured_per_step(
     if device is not None:
         counter = "reserved_bytes" if is_reserved else "allocated_bytes"
         return max(slope(columns, f"{device}.{counter}", first, last) or 0.0, 0.0)
+    return live_per_step(recording, process, first, last, block_bytes)
+
+
+def live_per_step(
+    recording: Recording,
+    process: str,
+    first: int,
+    last: int,
+    block_bytes: float = BLOCK_BYTES,
+) -> float:
+    """Growth per step of what is alive in the host's memory, by the rows between two steps."""
+    columns = recording.columns(process, looked_at(recording, process))
     live = slope(columns, "in_use_bytes", first, last)
     if live is None:
         # Resident memory has the small objects in it already.

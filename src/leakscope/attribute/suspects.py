@@ -24,6 +24,7 @@ from leakscope.attribute.measured import (
     COUNTS_OF_A_LOOK,
     ENOUGH_POINTS,
     compares_marks,
+    live_per_step,
     looked_at,
     measured_per_step,
     slope,
@@ -36,6 +37,7 @@ from leakscope.record.reader import Recording
 
 _SMALLEST_SHARE = 0.02
 _ENOUGH_EXPLAINED = 0.5
+_NEARLY_ALL = 0.9
 _AGREES = 0.2
 """Bytes per item are a weight (nodes at 640 bytes, malloc's rounding), good to some ten percent; no
 other value was tried."""
@@ -130,18 +132,18 @@ def _by_later_growth(
     block_bytes: float,
 ) -> list[Suspect]:
     """Around its first looks a program may still warm up, and little of that is the holders'. Where
-    what they take per step is what memory has grown by ever since, that is what they are part of:
-    two figures that come from different counters and agree."""
+    what they take per step is what memory has grown by since the last look, or in the second half
+    of the run, that is what they are part of: two figures from different counters that agree."""
     share = sum(suspect.share for suspect in found)
-    if not found or share >= _ENOUGH_EXPLAINED or looked_at(recording, latest[0].process) == CLOCK:
+    if not found or share >= _NEARLY_ALL or looked_at(recording, latest[0].process) == CLOCK:
         return found
     process, last = latest[0].process, max(holding.counts[-1][0] for holding in latest)
     columns = recording.columns(process, looked_at(recording, process))
-    steps = [step for step in columns.get("step", ()) if step is not None and step > last]
-    if len(steps) < ENOUGH_POINTS or steps[-1] < 2 * last:
+    steps = [step for step in columns.get("step", ()) if step is not None]
+    since = min(last, steps[-1] // 2) if steps else last
+    if sum(step > since for step in steps) < ENOUGH_POINTS:
         return found
-    later = slope(columns, "in_use_bytes", last, sys.maxsize) or 0.0
-    later += block_bytes * max(slope(columns, "blocks_count", last, sys.maxsize) or 0.0, 0.0)
+    later = live_per_step(recording, process, since, sys.maxsize, block_bytes)
     if later <= 0 or abs(share * measured / later - 1.0) > _AGREES:
         return found
     return [one._replace(share=one.share * measured / later) for one in found]

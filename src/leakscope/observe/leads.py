@@ -260,14 +260,27 @@ def _weigh_thoroughly(
 ) -> Weighed:
     """By the newest items; or by more of them, where each then weighs much more. What the
     step that is under way uses too is not counted, and may be what all of the newest keep; and of
-    items that keep something together (three callbacks of one dataset), few are a part of it."""
+    items that keep something together (three callbacks of one dataset), few are a part of it.
+
+    Then by what the others add to the newest: what is lost at either end of a sample is lost at
+    the ends of both, and falls out."""
     newest = weighed(lead, ignored, ours, _MOST_VISITED, given)
     if not lead.older:
         return newest
     items = [*lead.items, *lead.older]
     more = weighed(lead._replace(items=items), ignored, ours, _MOST_VISITED, given)
-    is_heavier = more.each > _MUCH_HEAVIER * newest.each
-    return more._replace(lead=lead) if is_heavier else newest
+    if more.each <= _MUCH_HEAVIER * newest.each:
+        return newest
+    added = len(items) * more.each - len(lead.items) * newest.each
+    return _scaled(more._replace(lead=lead), added / len(lead.older) / more.each)
+
+
+def _scaled(one: Weighed, factor: float) -> Weighed:
+    return one._replace(
+        each=factor * one.each,
+        parts={part: factor * size for part, size in one.parts.items()},
+        on_device={device: factor * size for device, size in one.on_device.items()},
+    )
 
 
 def by_weight(one: Weighed) -> tuple[float, float]:
