@@ -280,6 +280,8 @@ class Agent:
     def became(self, kind: str, name: str) -> None:
         if (kind, name) != (self.kind, self.name):
             self.kind, self.name = kind, name
+            if kind == "worker":
+                self.pulse.share_cores()
             self.introduce()
 
     def met_pool(self, name: str) -> None:

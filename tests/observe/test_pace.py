@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from leakscope.observe.counter import StepCounter
-from leakscope.observe.pulse import smooth
+from leakscope.observe.pulse import smooth, starved
 
 
 def test_one_preempted_reading_does_not_silence_the_pulse() -> None:
@@ -28,6 +28,14 @@ def test_a_lasting_cost_is_learned(first: float, noise: list[float], lasting: fl
     for _ in range(400):
         estimate = smooth(estimate, lasting)
     assert abs(estimate - lasting) < 0.01 * lasting
+
+
+def test_a_worker_with_a_part_of_a_core_has_rows_for_that_part() -> None:
+    """Breaks when eight workers on two cores pay for rows as if each had a core."""
+    assert starved(4_000, 1_000) == 4.0
+    assert starved(1_000, 1_900) == 1.0  # two threads
+    assert starved(1_000, 0) == 1.0  # nothing measured yet
+    assert starved(1_000_000, 1) <= 10  # one that waits is not forgotten
 
 
 class _Due:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from leakscope.observe.family import kind_of, unfollowed_flag
+from leakscope.observe.family import kind_of, slow_pause, unfollowed_flag
 from leakscope.observe.processes import (
     Found,
     Watched,
@@ -143,3 +143,12 @@ def test_helpers_of_multiprocessing_are_told_apart() -> None:
     assert kind_of(["python", "-c", tracker]) == "helper"
     assert kind_of(["python", "-s", "-c", server]) == "helper"
     assert kind_of(["python", "-c", spawned, "--multiprocessing-fork"]) == "child"
+
+
+@pytest.mark.parametrize("members", [2, 9, 72])
+@pytest.mark.parametrize(("age_s", "share"), [(0.5, 0.375), (20.0, 0.01), (3600.0, 0.01)])
+def test_many_processes_take_no_more_of_a_core_than_three(
+    members: int, age_s: float, share: float
+) -> None:
+    """Breaks when each of eight workers is read as often as if it were the only one."""
+    assert members / slow_pause(members, age_s) <= share

@@ -12,7 +12,7 @@ import os
 import sys
 from array import array
 from operator import sub
-from time import monotonic_ns
+from time import monotonic_ns, process_time_ns
 
 from leakscope.model import Pulses
 from leakscope.observe.device_rows import DeviceRows
@@ -60,6 +60,10 @@ _LONGEST_PAUSE_NS = 1_000_000_000
 """A row is not worth more than a 2000th of the time there has been, nor is a second lost on a long
 run: a day of training leaves 4 MB, and a judge needs a few thousand values."""
 
+_MOST_STARVED = 8.0
+"""One of many workers gets a part of a core: what it spends on rows is a share of that part, not of
+the time on the clock. Eight workers on two cores: 3 % of their processor time otherwise."""
+
 _STATM_BYTES = 96
 _pread = ctypes.PyDLL(None).pread
 _pread.argtypes = (ctypes.c_int, ctypes.c_char_p, ctypes.c_size_t, ctypes.c_long)
@@ -97,7 +101,9 @@ class Pulse:
         self._writer = writer
         self._read_heap = read_heap
         # The pauses are for the budget of 1 %; with another one they stretch or shrink.
-        self._stretch = min(max(_BUDGET / budget, 0.02), 100.0)
+        self._stretch = self._by_budget = min(max(_BUDGET / budget, 0.02), 100.0)
+        self._is_one_of_many = False
+        self._many_since = (0, 0)
         self._statm = -1
         self._text = ctypes.create_string_buffer(_STATM_BYTES)
         self._columns = [array("q", bytes(8 * _ROWS)) for _ in COLUMNS]
@@ -160,6 +166,8 @@ class Pulse:
         flush_ns = min(max(_FLUSH_NS, age_ns // 5), _LONGEST_PAUSE_NS)
         if self._used == _ROWS or now_ns - self._opened_ns >= flush_ns:
             self.flush()
+            if self._is_one_of_many:
+                self._stretch = self._by_budget * self._starved(now_ns)
             ended = monotonic_ns()
         spent_ns = ended - now_ns
         if not self._started_ns:
@@ -171,6 +179,15 @@ class Pulse:
         if self._row_pause < _ROW_PAUSE:
             self._row_pause += _PAUSE_GROWS
         self.spent_ns += spent_ns
+
+    def share_cores(self) -> None:
+        """This process is one of many that do the same: its rows are paid from what it gets."""
+        self._is_one_of_many = True
+        self._many_since = monotonic_ns(), process_time_ns()
+
+    def _starved(self, now_ns: int) -> float:
+        since_ns, used_ns = self._many_since
+        return starved(now_ns - since_ns, process_time_ns() - used_ns)
 
     @property
     def pace(self) -> tuple[float, float, int, int, int]:
@@ -229,6 +246,7 @@ class Pulse:
         if self.devices is not None:
             self.devices.reset()
         self._started_ns = 0
+        self._stretch, self._is_one_of_many = self._by_budget, False
         self.spent_ns = 0
         self.is_disturbed = False
         self.own_bytes = self.own_blocks = 0
@@ -254,6 +272,11 @@ class Pulse:
     def _resident_pages(self) -> int:
         read = _pread(self._statm, self._text, _STATM_BYTES, 0)
         return int(self._text.raw[: max(read, 0)].split(None, 2)[1])
+
+
+def starved(elapsed_ns: int, used_ns: int) -> float:
+    """How many times as long as it ran a process has been there, within reason."""
+    return min(max(elapsed_ns / used_ns, 1.0), _MOST_STARVED) if used_ns > 0 else 1.0
 
 
 def _without_held(rss_bytes: int, held_bytes: int) -> int:
