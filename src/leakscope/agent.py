@@ -222,10 +222,7 @@ class Agent:
     def tick(self) -> bool:
         """In the ticker's thread. False: no more ticks are wanted."""
         self.learn_role(self)
-        # A loader's worker, or a rank: its steps are on their way.
-        is_for_steps = self.kind != "process" and not self._childhood.is_of_a_pool
-        is_torchs_child = self._arming.is_torch_armed and is_for_steps
-        if self.is_closed or self._rank > _RANK["tick"] or is_torchs_child:
+        if self.is_closed or self._rank > _RANK["tick"] or self._childhood.is_of_a_loader:
             return False
         counter, pulse = self.counters["tick"], self.pulse
         counter.left = 1 - (monotonic_ns() - self._began_ns) // _TICK_NS

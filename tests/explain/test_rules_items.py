@@ -81,6 +81,11 @@ def test_a_small_view_of_something_large(
     ("item", "below", "each"),
     [
         ("ndarray [1, 64, 64] float32", ((".base", "ndarray"),), 16_585.0),
+        (
+            "tuple",
+            (("[x]", "ndarray [64, 50] float32"), (".base", "Tensor [64, 50] float32")),
+            13.9e3,
+        ),
         ("Tensor [64, 64] float32", (), 2 * 16_384.0 + 900),
         ("Tensor [] float32", (), 900.0),
         ("Frame", ((".pixels", "Tensor [4] float32"),), 50_000.0),

@@ -126,7 +126,7 @@ PATHS: dict[str, tuple[Callable[[], Any], list[tuple[str, str]]]] = {
     "attribute in a dict": (asked, [(".payload", "list"), ("[x]", "str")]),
     "slot": (lambda: Slotted((text(),)), [(".payload", "tuple"), ("[x]", "str")]),
     "closure": (lambda: closing(text()), [("closure payload", "str")]),
-    "view": (lambda: np.zeros((100, 100))[:2], [(".base", "ndarray")]),
+    "view": (lambda: np.zeros((100, 100))[:2], [(".base", "ndarray [100, 100] float64")]),
     "graph": (
         lambda: nn.Linear(512, 1)(torch.randn(64, 512) * 2).mean(),
         [(".grad_fn", "MeanBackward0"), ("saved mat1", "Tensor [64, 512] float32")],

@@ -21,10 +21,6 @@ class Arming:
     def has_armed(self) -> bool:
         return len(self._waiting) < len(_ADAPTERS)
 
-    @property
-    def is_torch_armed(self) -> bool:
-        return torch not in self._waiting
-
     def arm(self, *, is_loaded: bool = False) -> None:
         """Hook what is there by now. `is_loaded`: an import has just been done."""
         # Arming allocates, which may start a collection, which would arm again.

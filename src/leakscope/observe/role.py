@@ -15,7 +15,8 @@ from leakscope.observe.large_globals import large_globals
 
 _POOL = "PoolWorker-"
 _EXECUTOR = "concurrent.futures.process"
-"""Module of the function that an executor's worker runs."""
+_LOADER = "torch.utils.data._utils.worker"
+"""Modules of the functions that workers run, of an executor and of a data loader."""
 
 _GLOBALS_NS = (200_000_000, 1_000_000_000, 10_000_000_000)
 """Ages at which a child's large globals are counted: by the first a worker has built its own, and
@@ -56,6 +57,11 @@ class Childhood:
     @property
     def is_of_a_pool(self) -> bool:
         return self._role is not None and self._role.kind == "worker"
+
+    @property
+    def is_of_a_loader(self) -> bool:
+        """Steps of its own are on their way: the batches that it fetches."""
+        return self._role is not None and self._role.kind == "loader"
 
     def learn(self, teller: Teller) -> None:
         """The role, once it can be known."""
@@ -98,6 +104,8 @@ def role_of_process() -> Role | None:
         return Role("worker", f"pool worker {name.rpartition('-')[2]}")
     if type(target) is FunctionType and target.__module__ == _EXECUTOR:
         return Role("worker", f"pool worker {number[-1]}")
+    if type(target) is FunctionType and target.__module__ == _LOADER:
+        return Role("loader", f"process {name}")
     return Role("child", f"process {name}")
 
 

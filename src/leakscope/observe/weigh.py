@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 from leakscope.model import SiteTally
 from leakscope.observe import autograd, foreign
-from leakscope.observe.anatomy import class_name
+from leakscope.observe.anatomy import class_name, describe
 from leakscope.observe.autograd import HEAP_TYPE, flags_of, mro_of, namespace_of
 from leakscope.observe.devices import NOTHING_GIVEN, Given
 from leakscope.observe.links import KEYS_SHOWN, LONGEST_KEY
@@ -272,6 +272,8 @@ def _describe(reached: Reached, number: int) -> str:
         return autograd.describe_tensor(thing)
     if reached.roles[number] is Role.FOREIGN:
         return foreign.describe_tensor(thing)
+    if reached.roles[number] is Role.ARRAY:
+        return describe(thing)
     return class_name(type(thing))
 
 

@@ -1,10 +1,8 @@
 """LS001: memory rises at first and has come to rest."""
 
-import numpy as np
-
 from leakscope import text
 from leakscope.explain.rule import RunCase, harmless
-from leakscope.judge.series import IN_USE, RSS
+from leakscope.judge.series import HELD, IN_USE
 from leakscope.model import Shape
 
 _EARLY = 0.2
@@ -14,8 +12,9 @@ _LATEST = 0.5
 _OWN_REASON = 0.5
 """Share of the rise: if gradients and optimizer state are more of it than this, they are the reason
 and LS002 tells of them."""
-_OF_RESIDENT = 0.1
-"""Share of the rise of resident memory: why it rose by 45 MiB is not answered by 1 MiB."""
+_OF_HELD = 0.05
+"""Of what the allocator came to hold meanwhile: why resident memory rose by 45 MiB is not answered
+by 1 MiB of buffers."""
 
 
 @harmless("LS001")
@@ -44,8 +43,8 @@ def warm_up(case: RunCase) -> str | None:
     latest = _LATEST if rise.shape is Shape.WARM_UP else _EARLY
     if rise.steps_at[-1] > latest * case.run.axis.last_step:
         return None
-    resident = case.series(RSS)
-    if resident is not None and rise.size_bytes < _OF_RESIDENT * np.ptp(resident.values):
+    held = case.series(HELD)
+    if held is not None and rise.size_bytes < _OF_HELD * (held.values[-1] - held.values[0]):
         return None
     made = case.roles.get("gradient", 0) + case.roles.get("optimizer state", 0)
     if made > _OWN_REASON * rise.size_bytes:
