@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from leakscope.attribute.decided import decide
 from leakscope.attribute.growth import Attribution, attribute, prove
+from leakscope.attribute.measured import CLOCK, looked_at
 from leakscope.attribute.suspects import sources_for
 from leakscope.engines import Engine, here
 from leakscope.explain.catalogue import harmless_in, load_catalogue
@@ -106,7 +107,18 @@ def _examine(
     overall = prove(decided, attribution)
     kinds = {process: start.kind for process, start in recording.starts.items()}
     sources = sources_for(recording, run.axis.process or "")
-    scene = Scene(names, kinds, run.axis.source, recording.run.directory, sources, machine)
+    by_clock = {
+        one.process for one in attribution.accounts if looked_at(recording, one.process) == CLOCK
+    }
+    scene = Scene(
+        names,
+        kinds,
+        run.axis.source,
+        recording.run.directory,
+        sources,
+        machine,
+        frozenset(by_clock) if run.axis.process is not None else frozenset(),
+    )
     gaps: list[Gap] = []
     fixed = _fixed(findings_of(attribution, scene, gaps), attribution, recording, gaps)
     suspects = tuple(one for each in attribution.explained.values() for one in each.suspects)

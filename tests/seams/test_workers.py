@@ -61,3 +61,17 @@ def test_torchrun_ranks_count_their_own_steps(tmp_path: Path) -> None:
         assert ran.process(f"rank {rank} worker 0")["kind"] == "worker"
     assert ran.process("main")["command"].count("torchrun") >= 1
     assert (ran.report["steps"], ran.report["steps_from"]) == (30, "optimizer")
+
+
+def test_an_actor_beside_the_training_is_watched_by_the_clock(tmp_path: Path) -> None:
+    """Breaks when a process without steps in a program with torch is seen from outside only, or
+    what it keeps is told per tick beside a rate per step."""
+    ran = run_watched([PROGRAMS / "actor_beside.py"], tmp_path)
+    assert ran.status == 0, ran.seen
+    recording = ran.recording()
+    (actor,) = (process for process, one in recording.starts.items() if one.name == "process actor")
+    assert any(value for value in recording.columns(actor, "tick")["in_use_bytes"])
+    assert ran.report["verdict"] in ("growing", "leak")
+    for finding in ran.report["findings"]:
+        assert finding["processes"] == ["process actor"]
+        assert finding["count_per_step"] == pytest.approx(1.0, rel=0.5)

@@ -35,6 +35,8 @@ class Scene(NamedTuple):
     sources: Mapping[str, str]
     """Texts of the program's files, by path, as they were recorded."""
     machine: Machine | None = None
+    by_clock: frozenset[str] = frozenset()
+    """Processes whose holders were counted by the clock, where the run has other steps."""
 
 
 def findings_of(attribution: Attribution, scene: Scene, gaps: list[Gap]) -> tuple[Finding, ...]:
@@ -46,8 +48,10 @@ def findings_of(attribution: Attribution, scene: Scene, gaps: list[Gap]) -> tupl
     sources = Sources(scene.sources, gaps)
     for account in attribution.accounts:
         rate = account.verdict.bytes_per_step.value
-        for suspect in attribution.explained[account.key].suspects:
-            process = account.process
+        process = account.process
+        for found in attribution.explained[account.key].suspects:
+            is_by_clock = process in scene.by_clock
+            suspect = _at_steps_of_run(found, found.share * rate) if is_by_clock else found
             case = Case(
                 suspect,
                 scene.kinds.get(process, "main"),
@@ -71,6 +75,13 @@ def findings_of(attribution: Attribution, scene: Scene, gaps: list[Gap]) -> tupl
             earlier = merged.get(finding.fingerprint)
             merged[finding.fingerprint] = _merge(earlier, finding) if earlier else finding
     return ranked(merged.values())
+
+
+def _at_steps_of_run(suspect: Suspect, bytes_per_step: float) -> Suspect:
+    """Of an actor beside the training one would read "9 more per step, 160 KiB each" as nine times
+    the 160 KiB per step that it keeps: the nine were counted per tick."""
+    each = suspect.holding.bytes_each
+    return suspect._replace(count_per_step=bytes_per_step / each) if each > 0 else suspect
 
 
 def with_known(finding: Finding, entry: Entry, is_library: bool) -> Finding:
