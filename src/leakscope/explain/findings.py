@@ -211,6 +211,11 @@ def _says(suspect: Suspect) -> str:
                 f"device memory made here stays in use, and no tensor of Python's holds it: {rate} "
                 f"× {each} per step"
             )
+        case "chain" if holding.path[0].kind == "native":
+            return (
+                f"native code keeps {rate} more {holding.item} per step, {each} each: they were "
+                "registered there, and are never taken back"
+            )
         case "chain" if _is_of_one_window(holding):
             return f"a chain of {holding.item} behind {what} becomes longer with the steps"
         case "native":

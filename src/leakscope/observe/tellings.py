@@ -17,6 +17,8 @@ from leakscope.observe.origins import places
 from leakscope.observe.registries import registry_path
 
 _NOBODYS = ("garbage", "native")
+_CALLABLES = ("partial", "function", "method")
+_OF_STEPS = 0.9
 _CONTAINERS = ("list", "dict", "set", "deque", "OrderedDict", "defaultdict")
 _ITEMS = {"graph": "graph node", "array": "byte"}
 
@@ -103,9 +105,18 @@ def can_pile_up(lead: Lead, path: tuple[Link, ...]) -> bool:
     a container that nobody holds has just been dropped, or has taken a dead one's address."""
     if foreign.is_present() and any(_is_of_a_graph(link) for link in path[:-1]):
         return False  # a table inside a traced graph: it is as long as the graph
+    if lead.kind == "chain" and path[0].kind == "native":
+        return _is_registered(lead, path)
     if lead.kind == "chain":
         return len(path) > 1 and is_held(path)
     return lead.kind != "container" or path[0].kind != "garbage"
+
+
+def _is_registered(lead: Lead, path: tuple[Link, ...]) -> bool:
+    """What only native code refers to may be on its way (a gradient, a batch that is handed on). A
+    callable that came with each step is not: somebody registered it (`atexit`, a C library)."""
+    is_callable = len(path) == 1 and path[0].type in _CALLABLES
+    return is_callable and lead.now - lead.before >= _OF_STEPS * lead.steps > 1
 
 
 def _is_of_a_graph(link: Link) -> bool:

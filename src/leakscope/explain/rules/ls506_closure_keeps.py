@@ -24,12 +24,15 @@ def closure_keeps(case: Case) -> bool:
 
     ## Use instead
     Compute first and close over the result: `best = logits.argmax(1).tolist()`. Or call what is
-    due and empty the list in each step.
+    due and empty the list in each step. With `atexit`, register one function, once.
 
     ## Not this rule when
     The functions are hooks of torch (LS301), or bound methods (LS304).
     """
     below = case.below
+    grows = case.holding.path[case.holding.grows_at]
+    if grows.kind == "native" and grows.type in ("function", "partial"):
+        return True
     if not below or below[0].type not in ("function", "partial"):
         return False
     return below[0].type == "partial" or any(link.via.startswith("closure") for link in below)
