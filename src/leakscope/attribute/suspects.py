@@ -38,6 +38,7 @@ from leakscope.record.reader import Recording
 _SMALLEST_SHARE = 0.02
 _ENOUGH_EXPLAINED = 0.5
 _NEARLY_ALL = 0.9
+"""From here on nothing is to be gained by another measure of the growth. A choice."""
 _AGREES = 0.2
 """Bytes per item are a weight (nodes at 640 bytes, malloc's rounding), good to some ten percent; no
 other value was tried."""

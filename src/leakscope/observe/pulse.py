@@ -62,7 +62,8 @@ run: a day of training leaves 4 MB, and a judge needs a few thousand values."""
 
 _MOST_STARVED = 8.0
 """One of many workers gets a part of a core: what it spends on rows is a share of that part, not of
-the time on the clock. Eight workers on two cores: 3 % of their processor time otherwise."""
+the time on the clock. Eight workers on two cores: about 3 % of their processor time otherwise. The
+most it stretches is a choice: one that waits for its turn must have rows too."""
 
 _STATM_BYTES = 96
 _pread = ctypes.PyDLL(None).pread

@@ -19,6 +19,7 @@ from leakscope.observe.registries import registry_path
 _NOBODYS = ("garbage", "native")
 _CALLABLES = ("partial", "function", "method")
 _OF_STEPS = 0.9
+"""One of many steps may be without. A choice; seen on one program, and its repaired one."""
 _CONTAINERS = ("list", "dict", "set", "deque", "OrderedDict", "defaultdict")
 _ITEMS = {"graph": "graph node", "array": "byte"}
 
