@@ -32,10 +32,10 @@ def test_a_lasting_cost_is_learned(first: float, noise: list[float], lasting: fl
 
 def test_a_worker_with_a_part_of_a_core_has_rows_for_that_part() -> None:
     """Breaks when eight workers on two cores pay for rows as if each had a core."""
-    assert starved(4_000, 1_000) == 4.0
+    assert starved(4_000, 1_000) == 8.0  # what one of many says, the others say too
     assert starved(1_000, 1_900) == 1.0  # two threads
     assert starved(1_000, 0) == 1.0  # nothing measured yet
-    assert starved(1_000_000, 1) <= 10  # one that waits is not forgotten
+    assert starved(1_000_000, 1) <= 20  # one that waits is not forgotten
 
 
 class _Due:

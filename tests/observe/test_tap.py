@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from leakscope.observe.tap import Tap
+from leakscope.observe.counter import StepCounter
+from leakscope.observe.tap import SetTap, Tap
 
 
 class Owner:
@@ -110,3 +111,23 @@ def test_pickled_by_value_it_is_the_value() -> None:
     assert pickle.loads(pickle.dumps(Tap(Owner, "missing"))) is None
     data = pickle.dumps(Tap(Owner, "level"))
     assert b"leakscope" not in data
+
+
+def test_counts_what_is_set_and_nothing_else() -> None:
+    """Breaks when a data loader's batch is counted twice, or its reset to zero as a batch."""
+    counter = StepCounter("dataloader", lambda source: None, lambda: 0)
+    tap = SetTap(Heir, "yielded", counter, counter.look).install()
+    one: Any = Heir()
+    try:
+        with pytest.raises(AttributeError):
+            one.yielded  # noqa: B018
+        one.yielded = 0
+        assert (one.yielded, counter.count) == (0, 0)
+        for batch in range(1, 100):
+            one.yielded += 1
+            assert (one.yielded, counter.count) == (batch, batch)
+        del one.yielded
+        assert (hasattr(one, "yielded"), counter.count) == (False, 99)
+    finally:
+        tap.remove()
+    assert "yielded" not in vars(Heir)

@@ -49,15 +49,15 @@ def run(options: argparse.Namespace) -> int:
     if options.report and not options.report.endswith(".json"):
         raise errors.unknown_format(options.report, (".json",))
     recording = load(options.before)
+    made = recording.run
+    command = command_for(options) if options.program else made.command
+    if not options.program and any(HIDDEN in word for word in command):
+        raise errors.hidden_words(options.before)
     before, changes = analyse_with_changes(recording)
     if before.verdict not in GROWS:
         raise errors.did_not_grow(options.before, before.verdict.value.upper())
     if options.apply_fix and not changes:
         raise errors.no_safe_fix(options.before)
-    made = recording.run
-    command = command_for(options) if options.program else made.command
-    if not options.program and any(HIDDEN in word for word in command):
-        raise errors.hidden_words(options.before)
     cwd = os.getcwd() if options.program else made.directory
     out = os.path.abspath(new_directory(options.out, command[1:] or command))
     if not options.apply_fix:

@@ -54,16 +54,15 @@ class Cgroup:
         if use is not None:
             values["cgroup_use_bytes"] = use
         events = "memory.events" if self.version == 2 else "memory.oom_control"
-        kills = _read_field(os.path.join(directory, events), b"oom_kill")
-        if kills is not None:
-            values["oom_kills_count"] = kills
-        stat = os.path.join(directory, "memory.stat")
-        prefix = b"" if self.version == 2 else b"total_"  # of the groups below too, as is the use
-        cache = _read_field(stat, b"file" if self.version == 2 else b"total_cache")
-        if cache is not None:
+        kills = _read_fields(os.path.join(directory, events), (b"oom_kill",))
+        if kills:
+            values["oom_kills_count"] = kills[b"oom_kill"]
+        # Of the groups below too, as is the use. Read once: the kernel adds it up at every reading.
+        names = (b"file", b"shmem") if self.version == 2 else (b"total_cache", b"total_shmem")
+        stat = _read_fields(os.path.join(directory, "memory.stat"), names)
+        if (cache := stat.get(names[0])) is not None:
             # Both count /dev/shm as files; the kernel cannot give that back.
-            shared = _read_field(stat, prefix + b"shmem") or 0
-            values["page_cache_bytes"] = max(cache - shared, 0)
+            values["page_cache_bytes"] = max(cache - stat.get(names[1], 0), 0)
         return values
 
 
@@ -134,13 +133,13 @@ def _read_int(path: str) -> int | None:
         return None  # "max" is no number, and no limit
 
 
-def _read_field(path: str, name: bytes) -> int | None:
-    try:
-        with open(path, "rb") as file:
-            for line in file:
-                key, _, value = line.partition(b" ")
-                if key == name:
-                    return int(value)
-    except (OSError, ValueError):
-        pass
-    return None
+def _read_fields(path: str, names: tuple[bytes, ...]) -> dict[bytes, int]:
+    found: dict[bytes, int] = {}
+    with suppress(OSError, ValueError), open(path, "rb") as file:
+        for line in file:
+            key, _, value = line.partition(b" ")
+            if key in names:
+                found[key] = int(value)
+                if len(found) == len(names):
+                    break
+    return found

@@ -29,10 +29,11 @@ _BUNDLED = ".libs"
 
 
 _FIRST_S = 0.3
-_LATER = 2.0
+_LATER = 1.0
 _LONGEST_S = 120.0
-"""A process is asked 0.3 s after it was first seen and after twice the time again: libraries are
-loaded at the start. Reading the map of a process with torch takes 1 ms of the supervisor's."""
+"""A process is asked 0.3 s after it was first seen and after as long again, and so on: libraries
+are loaded at the start. Reading the map of a process with torch takes 1 to 3 ms of the
+supervisor's."""
 
 
 class Mapped(NamedTuple):
@@ -51,13 +52,14 @@ class Loading:
 
     def __init__(self) -> None:
         self.mapped: Mapped | None = None
-        self._due_s = _FIRST_S
+        self.due_s = _FIRST_S
+        """The age at which to ask again."""
 
-    def read_if_due(self, pid: int, age_s: float) -> bool:
-        """True if there is something to write down."""
-        if age_s < self._due_s:
+    def read_if_due(self, pid: int, age_s: float, crowding: float = 1.0) -> bool:
+        """True if there is something to write down. In a crowd, each is asked so much less."""
+        if age_s < self.due_s:
             return False
-        self._due_s = max(age_s, min(_LATER * age_s, age_s + _LONGEST_S))
+        self.due_s = age_s + min(_LATER * crowding * age_s, _LONGEST_S)
         try:
             mapped = read_mapped(pid)
         except OSError:

@@ -60,10 +60,12 @@ _LONGEST_PAUSE_NS = 1_000_000_000
 """A row is not worth more than a 2000th of the time there has been, nor is a second lost on a long
 run: a day of training leaves 4 MB, and a judge needs a few thousand values."""
 
-_MOST_STARVED = 8.0
+_MOST_STARVED, _MANY = 16.0, 1.5
 """One of many workers gets a part of a core: what it spends on rows is a share of that part, not of
-the time on the clock. Eight workers on two cores: about 3 % of their processor time otherwise. The
-most it stretches is a choice: one that waits for its turn must have rows too."""
+the time on the clock. Eight workers on two cores: about 3 % of their processor time otherwise, and
+1 % with a share of the part alone (bench/workers.py); what one of so many says, the others say too,
+so it is the power 1.5. That and the most it stretches are choices: one that waits for its turn
+must have rows too."""
 
 _STATM_BYTES = 96
 _pread = ctypes.PyDLL(None).pread
@@ -276,8 +278,10 @@ class Pulse:
 
 
 def starved(elapsed_ns: int, used_ns: int) -> float:
-    """How many times as long as it ran a process has been there, within reason."""
-    return min(max(elapsed_ns / used_ns, 1.0), _MOST_STARVED) if used_ns > 0 else 1.0
+    """How much rarer its rows are, by how many times as long as it ran a process has been there."""
+    if used_ns <= 0:
+        return 1.0
+    return float(min(max(elapsed_ns / used_ns, 1.0) ** _MANY, _MOST_STARVED))
 
 
 def _without_held(rss_bytes: int, held_bytes: int) -> int:

@@ -141,3 +141,20 @@ class CountTap(Tap):
         if value is _MISSING:
             raise AttributeError(self._name)
         return value
+
+
+class SetTap(CountTap):
+    """Counts how often the attribute is set to something other than zero."""
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        if instance is not None and self._name in instance.__dict__:
+            return instance.__dict__[self._name]
+        return Tap.__get__(self, instance, owner)
+
+    def __set__(self, instance: Any, value: Any) -> None:
+        instance.__dict__[self._name] = value
+        if value:
+            counter = self._counter
+            counter.left -= 1
+            if counter.left <= 0:
+                self._look()
