@@ -1,12 +1,14 @@
-"""Which rule speaks about which program: every rule's own pair of the zoo, run for real.
+"""Which rule speaks about which program of the zoo: every entry, leaky and repaired, run for real.
 
-    python bench/matrix.py                          all pairs, written to tests/golden/
-    python bench/matrix.py --only hook-every-step   one pair; the other rows stay as they are
+    python bench/matrix.py                          all entries, written to tests/golden/
+    python bench/matrix.py --only hook-every-step   one entry; the other rows stay as they are
     python bench/matrix.py --zoo zoo-tf             those that need TensorFlow or JAX
+    python bench/matrix.py --jobs 7 --print         on a machine with more cores; writes nothing
 
-A pair with `rule = "LS301"` in its expected.toml is that rule's own: the rule is the one of the
-first finding on leaky.py (for what is no leak: among the notes), and is silent on fixed.py. No
-other rule's pair may have it, unless its `also_rule` says so.
+An entry with `rule = "LS301"` in its expected.toml is that rule's own: the rule speaks about its
+leaky.py and is silent about its fixed.py. One with `pattern = "LS301"` shows the same pattern once
+more. On any other entry the rule has to be silent, in findings and notes alike, whatever their
+order; what a row has beyond its entry's rules is printed behind `stray`.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ import sys
 import tempfile
 import tomllib
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -30,41 +33,39 @@ ZOO_TF = ROOT / "zoo-tf"
 """In a folder of their own: where the others run there is no TensorFlow."""
 GOLDEN = ROOT / "tests" / "golden" / "rule-matrix.txt"
 GOLDEN_TF = ROOT / "tests" / "golden" / "rule-matrix-tf.txt"
-_HARMLESS = "LS0"
 _NOBODY = "-"
 _LIMIT_S = 180.0
 
 
 @dataclass(frozen=True)
-class Pair:
-    """A rule's own pair, or one that another rule may speak about too."""
+class Entry:
+    """A pair of programs, and the rules that have something true to say about the leaky one."""
 
     name: str
-    rule: str
-    also: frozenset[str]
+    rule: str | None
+    """Whose own pair it is."""
+    patterns: frozenset[str]
     steps: int | None
     """As many as the rule needs, where that is fewer than the truth is told for."""
     zoo: Path = ZOO
 
     @property
-    def is_harmless(self) -> bool:
-        return self.rule.startswith(_HARMLESS)
+    def expected(self) -> frozenset[str]:
+        return self.patterns | ({self.rule} if self.rule is not None else frozenset())
 
 
 @dataclass(frozen=True)
 class Said:
     """What leakscope said about one program."""
 
-    first: tuple[str, ...]
-    """The rule of the first finding; of a pair about what is no leak, those of all notes."""
-    everything: frozenset[str]
-    """All rules of findings and notes."""
+    rules: tuple[str, ...]
+    """Those of its findings in their order, then those of its notes, each once."""
     trouble: str = ""
     """Why there is no answer."""
 
     @property
     def shown(self) -> str:
-        return self.trouble or " ".join(self.first) or _NOBODY
+        return self.trouble or " ".join(self.rules) or _NOBODY
 
 
 @dataclass(frozen=True)
@@ -72,38 +73,51 @@ class Row:
     """One line of the matrix."""
 
     name: str
+    expected: str
     leaky: str
     fixed: str
 
+    @property
+    def stray(self) -> str:
+        """Rules that spoke where they should not have."""
+        on_leaky = set(self.leaky.split()) - {*self.expected.split(), _NOBODY}
+        on_fixed = set(self.fixed.split()) - {_NOBODY}
+        return " ".join(sorted(on_leaky | on_fixed))
+
     def __str__(self) -> str:
-        return f"{self.name:32} leaky {self.leaky:8} fixed {self.fixed}"
+        said = f"{self.name:32} {self.expected:11} leaky {self.leaky:11} fixed {self.fixed}"
+        return f"{said:70} stray {self.stray}" if self.stray else said
 
 
-def pairs(folder: Path = ZOO) -> Iterator[Pair]:
-    """Every pair that is a rule's own, by the number of the rule."""
+def entries(folder: Path = ZOO) -> Iterator[Entry]:
+    """Those that are a rule's own first, by the number of the rule; then the others by name."""
     found = []
     for file in folder.glob("*/expected.toml"):
         truth = tomllib.loads(file.read_text())
-        if "rule" in truth:
-            also = truth.get("also_rule", [])
-            also = [also] if isinstance(also, str) else also
-            steps = truth.get("rule_steps")
-            found.append(Pair(file.parent.name, truth["rule"], frozenset(also), steps, folder))
-    return iter(sorted(found, key=lambda pair: (pair.rule, pair.name)))
+        patterns = truth.get("pattern", [])
+        patterns = [patterns] if isinstance(patterns, str) else patterns
+        rule, steps = truth.get("rule"), truth.get("rule_steps")
+        found.append(Entry(file.parent.name, rule, frozenset(patterns), steps, folder))
+    return iter(sorted(found, key=lambda one: (one.rule is None, one.rule or "", one.name)))
 
 
-def run(pair: Pair, variant: str) -> Said:
+def pairs(folder: Path = ZOO) -> Iterator[Entry]:
+    """Every entry that is a rule's own."""
+    return (entry for entry in entries(folder) if entry.rule is not None)
+
+
+def run(entry: Entry, variant: str) -> Said:
     """Run one program as a user would, and read which rules the report has."""
     environment = {name: value for name, value in os.environ.items() if name != "ZOO_STEPS"}
-    if pair.steps is not None:
-        environment["ZOO_STEPS"] = str(pair.steps)
+    if entry.steps is not None:
+        environment["ZOO_STEPS"] = str(entry.steps)
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder, "report.json")
         command = [sys.executable, "-m", "leakscope", "run", "--quiet"]
         command += ["--out", str(Path(folder, "run")), "--report", str(report), f"{variant}.py"]
         done = subprocess.run(
             command,
-            cwd=pair.zoo / pair.name,
+            cwd=entry.zoo / entry.name,
             capture_output=True,
             text=True,
             timeout=_LIMIT_S,
@@ -114,19 +128,19 @@ def run(pair: Pair, variant: str) -> Said:
             lines = done.stderr.strip().splitlines() or ["no report"]
             # leakscope has the last word; what ended the program stands above it.
             own = [line for line in lines if not line.startswith("leakscope: ")] or lines
-            return Said((), frozenset(), own[-1])
-        return said_in(json.loads(report.read_text()), is_harmless=pair.is_harmless)
+            return Said((), own[-1])
+        return said_in(json.loads(report.read_text()))
 
 
-def said_in(report: dict[str, Any], *, is_harmless: bool) -> Said:
+def said_in(report: dict[str, Any]) -> Said:
     findings = [str(one["rule"]) for one in report["findings"]]
-    notes = sorted({str(one["rule"]) for one in report["harmless"]})
-    first = notes if is_harmless else findings[:1]
-    return Said(tuple(first), frozenset([*findings, *notes]))
+    notes = sorted(str(one["rule"]) for one in report["harmless"])
+    return Said(tuple(dict.fromkeys([*findings, *notes])))
 
 
-def row_of(pair: Pair) -> Row:
-    return Row(pair.name, run(pair, "leaky").shown, run(pair, "fixed").shown)
+def row_of(entry: Entry) -> Row:
+    expected = " ".join(sorted(entry.expected)) or _NOBODY
+    return Row(entry.name, expected, run(entry, "leaky").shown, run(entry, "fixed").shown)
 
 
 def table(rows: Sequence[Row]) -> str:
@@ -137,9 +151,10 @@ def rows_in(text: str) -> list[Row]:
     """The rows of a table that was written."""
     rows = []
     for line in text.splitlines():
-        name, _, rest = line.partition(" leaky ")
+        name, _, rest = line.partition(" stray ")[0].partition(" ")
+        expected, _, rest = rest.partition(" leaky ")
         leaky, _, fixed = rest.partition(" fixed ")
-        rows.append(Row(name.strip(), leaky.strip(), fixed.strip()))
+        rows.append(Row(name, expected.strip(), leaky.strip(), fixed.strip()))
     return rows
 
 
@@ -149,17 +164,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--only", nargs="*", default=(), metavar="NAME")
     parser.add_argument("--zoo", type=Path, default=ZOO)
+    parser.add_argument("--jobs", type=int, default=1, help="entries at once")
+    parser.add_argument("--print", action="store_true", help="leave the golden file as it is")
     options = parser.parse_args(arguments)
     zoo = options.zoo.resolve()
     golden = GOLDEN_TF if zoo == ZOO_TF else GOLDEN
     known = golden.read_text(encoding="utf-8") if golden.exists() else ""
     rows = {row.name: row for row in rows_in(known)}
-    for pair in pairs(zoo):
-        if not options.only or pair.name in options.only:
-            rows[pair.name] = row_of(pair)
-            print(pair.rule, rows[pair.name], flush=True)
-    in_order = [rows[pair.name] for pair in pairs(zoo) if pair.name in rows]
-    golden.write_text(table(in_order), encoding="utf-8")
+    asked = [one for one in entries(zoo) if not options.only or one.name in options.only]
+    with ThreadPoolExecutor(options.jobs) as pool:
+        for row in pool.map(row_of, asked):
+            rows[row.name] = row
+            print(row, flush=True)
+    if not options.print:
+        in_order = [rows[entry.name] for entry in entries(zoo) if entry.name in rows]
+        golden.write_text(table(in_order), encoding="utf-8")
     return 0
 
 

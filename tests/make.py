@@ -226,10 +226,13 @@ class Maker:
         file: str = "/there/train.py",
         on_device: dict[str, float] | None = None,
         part: str = "tensors",
+        below: tuple[Link, ...] = (),
     ) -> Maker:
-        """A list that grows under this name in `fit()`, as the last look saw it."""
+        """A list that grows under this name in `fit()`, as the last look saw it; or something in
+        it, which is reached by the links `below`."""
         path = (
             Link(f"local {name} in fit()", "list", "local", name, file, "fit", 9),
+            *below,
             Link("[x]", "Tensor [4] float32", "item"),
         )
         counts = counts or ((first, int(first * per_step)), (last, int(last * per_step)))
@@ -239,7 +242,7 @@ class Maker:
                 _name(pid),
                 kind,
                 path,
-                0,
+                len(below),
                 "Tensor [4] float32",
                 counts,
                 each,

@@ -339,3 +339,25 @@ def test_many_blocks_without_a_collection_are_unknown(tmp_path: pathlib.Path) ->
     report = analyse(made.ended(400).done())
     assert report.verdict is Outcome.UNKNOWN
     assert "gc.collect()" in report.because
+
+
+@pytest.mark.parametrize(
+    ("teeth_risen", "outcome"), [(0.8, Outcome.UNKNOWN), (4.0, Outcome.GROWING)]
+)
+def test_resident_memory_follows_the_highest_tooth(
+    tmp_path: pathlib.Path, teeth_risen: float, outcome: Outcome
+) -> None:
+    """Breaks when pages of a few uneven teeth are called growth, or more than that is not."""
+    tooth, steps = 10 * MIB, 200
+
+    def live(step: float) -> float:
+        number, place = divmod(step, 45)
+        return 100 * MIB + tooth * (0.35 * number + place / 45)
+
+    made = recording(tmp_path).steps(
+        steps, in_use=live, rss=line(teeth_risen * tooth / steps, 300 * MIB)
+    )
+    report = analyse(made.done())
+    assert verdict_of(report, "heap.in_use_bytes").outcome is Outcome.UNKNOWN
+    assert verdict_of(report, "process.rss_bytes").outcome is Outcome.GROWING
+    assert report.verdict is outcome

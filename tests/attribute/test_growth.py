@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from leakscope.analysis import analyse
-from leakscope.model import Frame, Outcome, Report, SiteTally
+from leakscope.model import FREEZES, Frame, Link, Outcome, Report, SiteTally
 from make import KIB, Maker, flat, line, recording
 
 PROGRAM = """\
@@ -130,6 +130,27 @@ def test_native_memory_that_piles_up_over_a_longer_window_is_evidence(tmp_path: 
     (finding,) = report.findings
     assert finding.site is not None
     assert (finding.site.line, finding.rule) == (5, "LS601")
+
+
+@pytest.mark.parametrize(("blocks", "rule"), [(3.0, "LS505"), (0.0, "LS601")])
+def test_objects_that_the_program_froze_are_not_called_native(
+    tmp_path: Path, blocks: float, rule: str
+) -> None:
+    """Breaks when dropped objects are said to be nobody's, or when a leak of native code is put
+    down to a program's one call of gc.freeze."""
+    maker = recording(tmp_path).steps(200, in_use=line(30 * KIB), blocks=line(blocks, 100_000))
+    maker.looked(20, 60, line(30 * KIB)).source(PROGRAM).gap("survivors", FREEZES)
+    report = analyse(windows(maker, (5, 3, 9, 30 * KIB)).done())
+    assert [finding.rule for finding in report.findings] == [rule]
+
+
+def test_what_lies_inside_of_a_finding_is_no_finding_of_its_own(tmp_path: Path) -> None:
+    """Breaks when a table of requests is told, and once more the image in one of them."""
+    maker = growing(tmp_path).holds("kept", 1.0, 27 * KIB)
+    maker.holds("kept", 0.05, 27 * KIB, below=(Link("[x]", "dict", "item"),))
+    report = analyse(maker.done())
+    (finding,) = report.findings
+    assert finding.share == pytest.approx(0.9 * 1.05, rel=0.02)
 
 
 def test_what_a_step_has_in_flight_is_no_leak(tmp_path: Path) -> None:

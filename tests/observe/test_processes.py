@@ -14,6 +14,7 @@ from leakscope.observe.family import kind_of, slow_pause, unfollowed_flag
 from leakscope.observe.processes import (
     Found,
     Watched,
+    age_of,
     command_of,
     environment_of,
     find_tree,
@@ -76,6 +77,18 @@ def test_ended_processes_are_not_in_the_tree() -> None:
     assert environment_of(process.pid, ("PATH",)) == {}
     with pytest.raises(OSError, match="No such"):
         Watched(Found("x", process.pid, 1))
+
+
+def test_the_name_of_a_process_tells_its_age() -> None:
+    """Breaks when ticks are taken for seconds, or the clock that stops in suspend for the other."""
+    before_s = time.monotonic()
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
+        (found,) = find_tree(process.pid)
+        time.sleep(0.1)
+        age_s = age_of(found.process) / 1e9
+        assert 0.09 <= age_s <= time.monotonic() - before_s + 0.02
+        assert process.stdin is not None
+        process.stdin.close()
 
 
 def test_numbers_of_a_live_process_fit_together() -> None:

@@ -17,6 +17,7 @@ _TRIES = 3
 """On a machine with more to do than it can, a run of a few seconds may get no look."""
 
 PAIRS = {pair.name: pair for pair in matrix.pairs(matrix.ZOO_TF)}
+_NO_LEAKS = {pair.rule for pair in PAIRS.values() if (pair.rule or "").startswith("LS0")}
 
 
 _ALWAYS = (
@@ -34,12 +35,13 @@ def test_a_rule_speaks_about_its_own_program_only(name: str) -> None:
     for _ in range(_TRIES):
         leaky = matrix.run(pair, "leaky")
         assert not leaky.trouble
-        if pair.rule in leaky.everything and set(leaky.first) <= {pair.rule, *pair.also}:
+        # Of a leak, what is said first; notes about the frameworks' pools may stand below it.
+        spoken = {*(leaky.rules if pair.rule in _NO_LEAKS else leaky.rules[:1])}
+        if pair.rule in spoken and spoken <= pair.expected:
             break
-    assert pair.rule in leaky.everything
-    assert leaky.first
-    assert set(leaky.first) <= {pair.rule, *pair.also}
+    assert pair.rule in leaky.rules
+    assert spoken <= pair.expected
     if _IS_WHOLE:
         fixed = matrix.run(pair, "fixed")
         assert not fixed.trouble
-        assert pair.rule not in fixed.everything
+        assert pair.rule not in fixed.rules

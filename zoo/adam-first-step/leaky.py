@@ -10,7 +10,7 @@ STEPS = int(os.environ.get("ZOO_STEPS", "300"))
 
 
 def build():
-    return nn.Sequential(nn.Linear(256, 1024), nn.ReLU(), nn.Linear(1024, 256))
+    return nn.Sequential(nn.Linear(768, 2048), nn.ReLU(), nn.Linear(2048, 768))
 
 
 def main():
@@ -19,7 +19,7 @@ def main():
     model = build()
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
     for step in range(1, STEPS + 1):
-        x = torch.randn(32, 256)
+        x = torch.randn(8, 768)
         loss = functional.mse_loss(model(x), x)
         optimizer.zero_grad()
         loss.backward()

@@ -9,7 +9,7 @@ from torch import nn
 from torch.nn import functional
 
 STEPS = int(os.environ.get("ZOO_STEPS", "300"))
-VOCABULARY = 1500
+VOCABULARY = 500
 
 
 class Model(nn.Module):

@@ -29,11 +29,11 @@ def save(store, step, model):
 def main():
     torch.manual_seed(0)
     torch.set_num_threads(1)
-    model = nn.Sequential(nn.Linear(256, 1024), nn.ReLU(), nn.Linear(1024, 256))
+    model = nn.Sequential(nn.Linear(512, 2048), nn.ReLU(), nn.Linear(2048, 512))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     store = Store()
     for step in range(1, STEPS + 1):
-        x = torch.randn(32, 256)
+        x = torch.randn(8, 512)
         loss = functional.mse_loss(model(x), x)
         optimizer.zero_grad()
         loss.backward()

@@ -19,7 +19,7 @@ class Sample:
 
 class Batch:
     def __init__(self, count):
-        self.samples = [Sample(self, torch.randn(256)) for _ in range(count)]
+        self.samples = [Sample(self, torch.randn(1024)) for _ in range(count)]
 
     def stacked(self):
         return torch.stack([sample.pixels for sample in self.samples])
@@ -29,7 +29,7 @@ def main():
     torch.manual_seed(0)
     torch.set_num_threads(1)
     gc.disable()
-    model = nn.Sequential(nn.Linear(256, 64), nn.ReLU(), nn.Linear(64, 256))
+    model = nn.Sequential(nn.Linear(1024, 64), nn.ReLU(), nn.Linear(64, 1024))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     for step in range(1, STEPS + 1):
         x = Batch(64).stacked()

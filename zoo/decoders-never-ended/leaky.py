@@ -17,21 +17,18 @@ class Stream:
         self.decoder = None
 
     def open(self):
+        end, self.stdin = os.pipe()
         self.decoder = subprocess.Popen(
             [sys.executable, "-S", "-c", DECODER],
-            stdin=subprocess.PIPE,
+            stdin=end,
             stdout=subprocess.PIPE,
             text=True,
         )
-        OPEN.append(self.decoder.stdin)
+        os.close(end)
 
     def read(self, clip):
-        self.decoder.stdin.write(clip + "\n")
-        self.decoder.stdin.flush()
+        os.write(self.stdin, f"{clip}\n".encode())
         return int(self.decoder.stdout.readline())
-
-
-OPEN = []
 
 
 def main():

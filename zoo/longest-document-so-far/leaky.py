@@ -7,7 +7,7 @@ from torch import nn
 from torch.nn import functional
 
 STEPS = int(os.environ.get("ZOO_STEPS", "500"))
-WIDTH = 64
+WIDTH = 256
 
 
 class Documents:
@@ -15,7 +15,7 @@ class Documents:
 
     def __init__(self):
         self.source = torch.Generator().manual_seed(26)
-        first = torch.randn(100_000, WIDTH, generator=self.source)
+        first = torch.randn(30_000, WIDTH, generator=self.source)
         self.mean, self.spread = first.mean(0), first.std(0)
 
     def batch(self, count=4):

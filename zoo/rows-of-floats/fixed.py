@@ -12,7 +12,7 @@ STEPS = int(os.environ.get("ZOO_STEPS", "400"))
 def main():
     torch.manual_seed(0)
     torch.set_num_threads(1)
-    model = nn.Sequential(nn.Linear(40, 1000), nn.ReLU(), nn.Linear(1000, 1000), nn.Linear(1000, 1))
+    model = nn.Sequential(nn.Linear(40, 600), nn.ReLU(), nn.Linear(600, 600), nn.Linear(600, 1))
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
     rows = []
     for step in range(1, STEPS + 1):

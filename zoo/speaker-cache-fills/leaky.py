@@ -17,20 +17,20 @@ class Voices:
     def of(self, speaker):
         if speaker not in self.voices:
             generator = torch.Generator().manual_seed(speaker)
-            self.voices[speaker] = torch.linalg.qr(torch.randn(64, 64, generator=generator)).Q
+            self.voices[speaker] = torch.linalg.qr(torch.randn(128, 128, generator=generator)).Q
         return self.voices[speaker]
 
 
 def main():
     torch.manual_seed(0)
     torch.set_num_threads(1)
-    model = nn.Sequential(nn.Linear(64, 700), nn.GELU(), nn.Linear(700, 64))
+    model = nn.Sequential(nn.Linear(128, 350), nn.GELU(), nn.Linear(350, 128))
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
     voices = Voices()
     for step in range(1, STEPS + 1):
         speakers = [(3 * step + place) % SPEAKERS for place in range(3)]
         turn = torch.stack([voices.of(speaker) for speaker in speakers])
-        x = torch.randn(3, 48, 64)
+        x = torch.randn(3, 48, 128)
         loss = functional.mse_loss(model(x @ turn), x)
         optimizer.zero_grad()
         loss.backward()

@@ -29,10 +29,11 @@ from leakscope.attribute.measured import (
     measured_per_step,
     slope,
 )
+from leakscope.attribute.native import native_suspects
 from leakscope.attribute.places import site_of
-from leakscope.attribute.suspect import Suspect
+from leakscope.attribute.suspect import Suspect, topmost
 from leakscope.attribute.unweighed import give_the_rest
-from leakscope.model import DEVICE_TOOL, Holding, Link, Site, SiteTally, Window
+from leakscope.model import Holding, Link, Site
 from leakscope.record.reader import Recording
 
 _SMALLEST_SHARE = 0.02
@@ -42,12 +43,8 @@ _NEARLY_ALL = 0.9
 _AGREES = 0.2
 """Bytes per item are a weight (nodes at 640 bytes, malloc's rounding), good to some ten percent; no
 other value was tried."""
-_WINDOWS_AGREEING = 2
 SHARED_PAGES = "shared-pages"
 PILE = "pile"
-
-_FEWEST_A_STEP = 0.2
-"""Blocks a step: fewer than one in five steps is what a step has in flight, or a pool's refill."""
 
 _NAMED = ("attribute", "global", "class", "local", "closure", "cache", "generator", "default")
 
@@ -107,13 +104,14 @@ def explain_growth(
         if measured <= 0 or count <= 0 or (rate <= 0 and not holding.opaque):
             continue
         found.append(_suspect(holding, rate / measured, sources))
+    found = topmost(found)
     if device is None:
         found = give_the_rest(found, measured)
         if per_step is None and not is_resident:
             found = _by_later_growth(found, measured, recording, latest, block_bytes)
     if sum(suspect.share for suspect in found) < _ENOUGH_EXPLAINED:
         if device is None:
-            found += _native_suspects(recording, process, measured, sources)
+            found += native_suspects(recording, process, measured, sources)
         elif measured > 0:
             found += _unheld_suspects(recording, process, device, measured, sources)
     total = sum(suspect.share for suspect in found)
@@ -168,85 +166,6 @@ def _unheld_suspects(
         )
         for holding, a_step, site in lines_without_holder(recording, process, device, sources)
     ]
-
-
-def _native_suspects(
-    recording: Recording, process: str, measured: float, sources: Mapping[str, str]
-) -> list[Suspect]:
-    """Lines that left more native memory behind in a longer window than in a shorter one.
-
-    What a step has in flight is alive at the end of any window, and the same in both."""
-    windows = sorted(
-        (
-            window
-            for window in recording.windows
-            if window.process == process and window.tool != DEVICE_TOOL
-        ),
-        key=lambda window: window.steps,
-    )
-    if len(windows) < _WINDOWS_AGREEING or measured <= 0:
-        return []
-    short, long = windows[0], windows[-1]
-    steps = long.steps - short.steps
-    if steps < short.steps:
-        return []
-    before, after = (_lines_of(window, sources) for window in (short, long))
-    found = []
-    for line in before.keys() & after.keys():
-        rate = (after[line].bytes - before[line].bytes) / steps
-        count = (after[line].count - before[line].count) / steps
-        if rate > 0 and count >= _FEWEST_A_STEP:
-            found.append(_native_suspect(long, after[line], rate, count, measured, sources))
-    return found
-
-
-def _lines_of(window: Window, sources: Mapping[str, str]) -> dict[tuple[str, int], SiteTally]:
-    """What one window left alive, by the innermost line of the user's code."""
-    lines: dict[tuple[str, int], SiteTally] = {}
-    for tally in window.sites:
-        frame = next((one for one in tally.frames if one.file in sources), None)
-        if frame is None:
-            continue
-        key = (frame.file, frame.line)
-        known = lines.get(key, SiteTally(tally.frames, 0, 0))
-        lines[key] = SiteTally(known.frames, known.count + tally.count, known.bytes + tally.bytes)
-    return lines
-
-
-def _native_suspect(
-    window: Window,
-    tally: SiteTally,
-    rate: float,
-    count: float,
-    measured: float,
-    sources: Mapping[str, str],
-) -> Suspect:
-    site = site_of((tally,), sources)
-    name = site.function or "" if site else ""
-    link = Link("no Python object holds it", "native memory", "native", name=name)
-    step = window.at.step or 0
-    holding = Holding(
-        at=window.at,
-        process=window.process,
-        kind="native",
-        path=(link,),
-        grows_at=0,
-        item="native block",
-        counts=((step - window.steps, 0), (step, round(count * window.steps))),
-        bytes_each=rate / count,
-        sites=(tally,),
-    )
-    return Suspect(
-        holding=holding,
-        share=rate / measured,
-        count_per_step=count,
-        site=site,
-        keeper=None,
-        named=None,
-        fingerprint=fingerprint((link,), 0, "native"),
-        is_bounded="",
-        looks=_WINDOWS_AGREEING,
-    )
 
 
 def _explain_copies(recording: Recording, process: str, sources: Mapping[str, str]) -> Explained:

@@ -218,6 +218,11 @@ def _says(suspect: Suspect) -> str:
             )
         case "chain" if _is_of_one_window(holding):
             return f"a chain of {holding.item} behind {what} becomes longer with the steps"
+        case "frozen":
+            return (
+                f"objects made here are dropped, and gc.freeze has put them out of the collector's "
+                f"reach: {rate} × {each} per step"
+            )
         case "native":
             return f"native memory made here is never freed: {rate} × {each} per step"
     keeps = f"{what} keeps {rate} more {holding.item} per step, {each} each"

@@ -16,7 +16,7 @@ from leakscope.fix.iterators import loop_anew, remembers_all
 from leakscope.fix.keeping import Keeping, keeping_of
 from leakscope.fix.tails import keep_last
 
-_NOBODY_HOLDS = ("native", "gradient cycle", "shared-pages", "cycle")
+_NOBODY_HOLDS = ("native", "gradient cycle", "shared-pages", "cycle", "frozen")
 
 _NEVER = ("retain_graph", "create_graph")
 """Whoever writes these wants the graph: their statements stay as they are."""

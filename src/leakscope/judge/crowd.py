@@ -15,6 +15,7 @@ from leakscope.judge.account import Account
 from leakscope.judge.series import RunSeries
 from leakscope.judge.verdict import judge
 from leakscope.model import Outcome, Rate, Series, SeriesKey, Shape, Verdict
+from leakscope.record.format import MACHINE
 
 CHILDREN = "tree.children_bytes"
 
@@ -73,9 +74,11 @@ def _crowd(run: RunSeries, parent: str, children: list[str]) -> Crowd | None:
     axis = run.axis_of(parent)
     if len(axis.steps) < 2:
         return None
-    moments = np.linspace(axis.mono_ns[0], axis.mono_ns[-1], _POINTS)
+    over = min(float(axis.mono_ns[-1]), _last_walk_ns(run))
+    if over <= axis.mono_ns[0]:
+        return None
+    moments = np.linspace(axis.mono_ns[0], over, _POINTS)
     begins = np.array([run.recording.starts[child].at.mono_ns for child in children], float)
-    over = float(axis.mono_ns[-1])
     ends = np.array([_end_ns(run, child) for child in children], float)
     alive = (begins[:, None] <= moments) & (ends[:, None] > moments)
     counts = alive.sum(axis=0)
@@ -102,6 +105,13 @@ def _crowd(run: RunSeries, parent: str, children: list[str]) -> Crowd | None:
     first_step, last_step = int(steps[_POINTS // 3]), max(int(steps[-1]), 1)
     seen = ((first_step, third), (last_step, last))
     return Crowd(parent, whole, staying, seen, each, verdict.bytes_per_step.value)
+
+
+def _last_walk_ns(run: RunSeries) -> float:
+    """When the tree was last walked: nobody knows of those that came later, and the number does not
+    stand still for that."""
+    column = run.recording.columns(MACHINE, "time").get("tree_mono_ns", ())
+    return float(max((moment for moment in column if moment), default=np.inf))
 
 
 def _end_ns(run: RunSeries, child: str) -> float:

@@ -121,6 +121,7 @@ BACKWARD = "<backward>"
 """File of the one frame of what the backward pass has made: it runs without Python."""
 
 DRIVER_GAP = "device memory by the driver"
+FREEZES = "the program itself uses gc.freeze"
 """A gap that only matters to a program which uses a device."""
 
 LOOKS = ("look", "look done")

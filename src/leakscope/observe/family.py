@@ -27,6 +27,7 @@ from leakscope.observe.nvml import Nvml, open_nvml
 from leakscope.observe.processes import (
     Found,
     Watched,
+    age_of,
     command_of,
     environment_of,
     find_tree,
@@ -38,10 +39,12 @@ from leakscope.record.writer import Writer
 _MACHINE_S = 0.05
 _TREE_S = 0.05
 _SETTLED_S = 1.0
-_TREE_PAUSE = 400
+_TREE_PAUSE, _TREE_PAUSE_CALM, _CALM_S = 100, 400, 2.0
 _MACHINE_PAUSE = 800
-"""Walking a tree of nine costs 1 ms, the machine's own counters 0.3 to 0.6 ms (the kernel adds up
-those of a cgroup when they are read): a quarter of a percent of a core each."""
+"""Walking a tree of nine costs 1 ms, the machine's own counters 0.1 to 0.3 ms (the kernel adds up
+those of a cgroup when they are read): a quarter of a percent of a core each. While processes come,
+the walk is worth more: where forty piled up one by one, they seemed to come in groups otherwise,
+which no judge takes for growth (zoo/decoders-never-ended)."""
 _SLOW_PAUSE_ALONE = 100
 _SLOW_PAUSE_CROWD = 300
 _SLOW_PAUSE_GROWING = 20
@@ -92,9 +95,10 @@ class Family:
         self._started_s = 0.0
         self._next_tree_s = self._next_flush_s = self._next_machine_s = 0.0
         self._root_pid = 0
+        self._last_met_s = 0.0
         self._gaps: set[Gap] = set()
         self._mapped: dict[str, Mapped] = {}
-        self._zombies_count = 0
+        self._zombies_count = self._walked_ns = 0
         self._crowds = Crowds()
         self._nvml: Nvml | None = None
         self._next_device_s = 0.0
@@ -156,7 +160,9 @@ class Family:
             began_s = time.thread_time()
             self._find_members()
             cost_s = time.thread_time() - began_s
-            self._next_tree_s = now_s + max(_TREE_S, _TREE_PAUSE * cost_s)
+            is_calm = now_s - self._last_met_s > _CALM_S
+            pause = _TREE_PAUSE_CALM if is_calm else _TREE_PAUSE
+            self._next_tree_s = now_s + max(_TREE_S, pause * cost_s)
         for process, member in list(self._members.items()):
             rss = member.watched.rss_bytes()
             if rss is None:
@@ -183,7 +189,7 @@ class Family:
     def _find_members(self) -> None:
         zombies: list[int] = []
         tree = find_tree(self._root_pid, zombies)
-        self._zombies_count = len(zombies)
+        self._zombies_count, self._walked_ns = len(zombies), time.monotonic_ns()
         for parent in self._crowds.meet(tree):
             self._tell_script(parent)
         for found in tree:
@@ -193,6 +199,7 @@ class Family:
                     member = self._members[found.process] = _Member(found)
                 except OSError:
                     continue  # ended while we were looking
+                self._last_met_s = member.first_seen_s
             if time.monotonic() - member.first_seen_s < _SETTLED_S:
                 # Seen between fork and exec, it still looks like its parent.
                 command = command_of(found.pid)
@@ -213,7 +220,7 @@ class Family:
                 process=found.process,
                 pid=found.pid,
                 parent_pid=found.parent_pid,
-                at=now(),
+                at=self._moment_of_birth(found),
                 kind=kind,
                 command=hide_in_command(command, self._environment),
                 environment=environment_of(found.pid, JOB_VARIABLES),
@@ -223,6 +230,14 @@ class Family:
             what = f"inside of process {found.pid} (python {flag})"
             why = f"python {flag} starts without the environment through which the agent comes"
             self._writer.append(Gap(what, why, found.process))
+
+    def _moment_of_birth(self, found: Found) -> Moment:
+        """To a hundredth of a second, by the kernel's word: in a large family the walk that finds a
+        process is up to a second later. Not before we were there."""
+        moment = now()
+        watched_ns = int((time.monotonic() - self._started_s) * 1e9)
+        age_ns = min(max(age_of(found.process), 0), watched_ns)
+        return Moment(moment.wall_ns - age_ns, moment.mono_ns - age_ns)
 
     def _read_slowly(self, process: str, member: _Member, rss_bytes: int) -> None:
         began_s = time.monotonic()
@@ -258,6 +273,7 @@ class Family:
             values |= read_meminfo()
         values["mono_ns"] = time.monotonic_ns()
         values["zombies_count"] = self._zombies_count
+        values["tree_mono_ns"] = self._walked_ns
         length = max((len(column) for column in self._machine_rows.values()), default=0)
         for name in {*values, *self._machine_rows}:
             column = self._machine_rows.setdefault(name, [None] * length)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import time
 from typing import NamedTuple
 
 from leakscope.record.format import parse_start_ticks, storable
 
 _PAGE = os.sysconf("SC_PAGE_SIZE")
+_TICK_NS = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
 
 # Names in /proc/<pid>/smaps_rollup and what we call them.
 _ROLLUP = {
@@ -125,6 +127,12 @@ def _children(pid: int) -> list[int]:
         except FileNotFoundError:
             continue  # the thread ended
     return children
+
+
+def age_of(process: str) -> int:
+    """Nanoseconds since it was started, from the name that `find_tree` gave it."""
+    ticks = int(process.rpartition("-")[2])
+    return time.clock_gettime_ns(time.CLOCK_BOOTTIME) - ticks * _TICK_NS
 
 
 def command_of(pid: int) -> tuple[str, ...]:

@@ -15,6 +15,7 @@ from itertools import compress
 from types import CodeType, FrameType, FunctionType, ModuleType
 from typing import Any
 
+from leakscope.model import FREEZES
 from leakscope.observe.anatomy import is_exactly
 from leakscope.observe.moments import wait_for_calm
 
@@ -57,7 +58,7 @@ class Survivors:
         self.why_not = ""
         if gc.get_freeze_count() > FROZEN_BY_PYTHON:
             # Somebody else uses the permanent generation; thawing ours would thaw theirs.
-            self.why_not = "the program itself uses gc.freeze"
+            self.why_not = FREEZES
             return
         self._elder = []
         gc.freeze()
@@ -105,7 +106,7 @@ class Survivors:
             return []
         if id(self._junior) not in tracked:
             # It froze everything alive, which is all that we had frozen and more: as it wants it.
-            self.why_not = "the program itself uses gc.freeze"
+            self.why_not = FREEZES
             return []
         gc.unfreeze()
         return born

@@ -7,6 +7,8 @@ from leakscope.model import Shape
 
 _EARLY = 0.2
 """Share of the run: rises that were over by then are warm-up whatever their form."""
+_TOO_SHORT = 0.05
+"""What was over by then is the first steps, which nobody takes for a leak."""
 _LATEST = 0.5
 """A curve that settled later than this might as well be a leak among steps of many sizes."""
 _OWN_REASON = 0.5
@@ -41,7 +43,7 @@ def warm_up(case: RunCase) -> str | None:
     if rise is None or not case.is_steady or not rise.steps_at:
         return None
     latest = _LATEST if rise.shape is Shape.WARM_UP else _EARLY
-    if rise.steps_at[-1] > latest * case.run.axis.last_step:
+    if not _TOO_SHORT <= rise.steps_at[-1] / case.run.axis.last_step <= latest:
         return None
     held = case.series(HELD)
     if held is not None and rise.size_bytes < _OF_HELD * (held.values[-1] - held.values[0]):

@@ -1,7 +1,7 @@
 """LS002: the first optimizer step creates the optimizer's state."""
 
 from leakscope import text
-from leakscope.explain.rule import WORTH_SAYING, RunCase, harmless
+from leakscope.explain.rule import RunCase, harmless
 from leakscope.judge.series import IN_USE
 
 
@@ -31,10 +31,10 @@ def optimizer_state(case: RunCase) -> str | None:
     if series is None or case.run.axis.source != "optimizer" or series.steps[:1] != (0.0,):
         return None
     after = next((v for s, v in zip(series.steps, series.values, strict=True) if s >= 1), None)
-    if after is None or after - series.values[0] < WORTH_SAYING:
+    if after is None or after - series.values[0] < case.worth_saying:
         return None
     state, parameters = case.roles.get("optimizer state", 0), case.roles.get("parameter", 0)
-    if state < WORTH_SAYING:
+    if state < case.worth_saying:
         return None
     said = f", {state / parameters:.1f} times the parameters" if parameters else ""
     return (

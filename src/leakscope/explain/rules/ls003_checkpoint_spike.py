@@ -3,7 +3,7 @@
 import numpy as np
 
 from leakscope import text
-from leakscope.explain.rule import WORTH_SAYING, RunCase, harmless
+from leakscope.explain.rule import RunCase, harmless
 from leakscope.judge.series import IN_USE
 
 _REPEATS = 3
@@ -45,7 +45,7 @@ def checkpoint_spike(case: RunCase) -> str | None:
     steps = np.array(list(highest), dtype=np.float64)
     standing = np.interp(steps, series.steps, series.values)
     rise = float(np.median(np.array(list(highest.values())) - standing))
-    if rise < WORTH_SAYING:
+    if rise < case.worth_saying:
         return None
     said = f"{text.plural(len(steps), 'checkpoint')} saved"
     if len(steps) >= _REPEATS:

@@ -3,7 +3,7 @@
 import numpy as np
 
 from leakscope import text
-from leakscope.explain.rule import WORTH_SAYING, RunCase, harmless
+from leakscope.explain.rule import RunCase, harmless
 from leakscope.judge.account import BLOCK_BYTES
 from leakscope.judge.series import BLOCKS, IN_USE
 from leakscope.model import Series
@@ -46,7 +46,7 @@ def collector_saw_tooth(case: RunCase) -> str | None:
     for metric, each in ((IN_USE, 1), (BLOCKS, BLOCK_BYTES.value)):
         series = case.series(metric)
         freed = _freed_each_time(series) * each if series is not None else 0.0
-        if series is not None and freed >= WORTH_SAYING:
+        if series is not None and freed >= case.worth_saying:
             times = len(series.floors)
             apart = float(np.median(np.diff([series.steps[i] for i in series.floors])))
             return (

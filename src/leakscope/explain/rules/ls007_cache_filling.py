@@ -1,13 +1,15 @@
 """LS007: something fills up to its bound."""
 
 from leakscope import text
-from leakscope.explain.rule import WORTH_SAYING, RunCase, harmless
+from leakscope.explain.rule import RunCase, harmless
 from leakscope.judge.series import IN_USE
 from leakscope.model import Holding, Outcome, Shape, Verdict
 
 _EARLY = 0.2
 """Share of the run: what was full by then is warm-up, LS001."""
 _LATE = 0.5
+_NAMED_FROM = 256 << 10
+"""Bytes: smaller rings and pools are the libraries' own."""
 _GOOD_PART = 0.2
 """A rise that ended in the second half of the run, and looks as if it slowed down: something that
 fills up, if a container was seen to take a good part of it. LS001 speaks of those that ended before
@@ -81,7 +83,7 @@ def _by_name(case: RunCase) -> str:
     """The bounded container that was the largest when it was last looked at."""
     bounded = [one for one in case.run.recording.holdings if one.bound and one.process == case.lead]
     largest = max(bounded, key=_bytes, default=None)
-    if largest is None or _bytes(largest) < WORTH_SAYING:
+    if largest is None or _bytes(largest) < _NAMED_FROM:
         return ""
     link = next((one for one in reversed(largest.path[: largest.grows_at + 1]) if one.name), None)
     return f"; `{link.name}` is bounded: {largest.bound}" if link is not None else ""

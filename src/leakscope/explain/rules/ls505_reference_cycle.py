@@ -7,7 +7,7 @@ from leakscope.explain.rule import Case, Weight, rule
     "LS505",
     weight=Weight.CAUSE,
     fix="break the cycle (a weak reference, or no bound method of the object stored on "
-    "itself), or let the collector run",
+    "itself), or let the collector run, and before every gc.freeze()",
 )
 def reference_cycle(case: Case) -> bool:
     """Objects in reference cycles wait for the garbage collector.
@@ -15,7 +15,8 @@ def reference_cycle(case: Case) -> bool:
     ## Why it leaks
     Objects that refer to each other in a circle are freed by the garbage collector only, and it
     runs by the number of objects. A few large tensors in small cycles can fill the memory before
-    it does; with `gc.disable()` it never does.
+    it does. With `gc.disable()` it never does, and what `gc.freeze()` finds it never looks at
+    again.
 
     ## Example
     ```python
@@ -33,4 +34,4 @@ def reference_cycle(case: Case) -> bool:
     Somebody holds the objects from outside, cycle or not. With a collector that runs often enough
     the series is a saw-tooth, which is STEADY.
     """
-    return case.holding.kind == "cycle"
+    return case.holding.kind in ("cycle", "frozen")

@@ -1,0 +1,122 @@
+"""Growth that no look could find in Python: lines whose native memory stays, from two windows."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+
+import msgspec
+
+from leakscope.attribute.fingerprint import fingerprint
+from leakscope.attribute.measured import looked_at, slope
+from leakscope.attribute.places import site_of
+from leakscope.attribute.suspect import Suspect
+from leakscope.model import DEVICE_TOOL, FREEZES, Holding, Link, SiteTally, Window
+from leakscope.record.reader import Recording
+
+FROZEN = "frozen"
+_WINDOWS_AGREEING = 2
+_FEWEST_A_STEP = 0.2
+"""Blocks a step: fewer than one in five steps is what a step has in flight, or a pool's refill."""
+_OF_NATIVE_BLOCKS = 0.5
+"""An object of Python's is a block or more of its own beside the native memory that it owns. One
+program has 1.5 and more; no other value was tried."""
+
+
+def native_suspects(
+    recording: Recording, process: str, measured: float, sources: Mapping[str, str]
+) -> list[Suspect]:
+    """Lines that left more native memory behind in a longer window than in a shorter one.
+
+    What a step has in flight is alive at the end of any window, and the same in both."""
+    windows = sorted(
+        (
+            window
+            for window in recording.windows
+            if window.process == process and window.tool != DEVICE_TOOL
+        ),
+        key=lambda window: window.steps,
+    )
+    if len(windows) < _WINDOWS_AGREEING or measured <= 0:
+        return []
+    short, long = windows[0], windows[-1]
+    steps = long.steps - short.steps
+    if steps < short.steps:
+        return []
+    before, after = (_lines_of(window, sources) for window in (short, long))
+    found = []
+    for line in before.keys() & after.keys():
+        rate = (after[line].bytes - before[line].bytes) / steps
+        count = (after[line].count - before[line].count) / steps
+        if rate > 0 and count >= _FEWEST_A_STEP:
+            found.append(_native_suspect(long, after[line], rate, count, measured, sources))
+    blocks = sum(suspect.count_per_step for suspect in found)
+    if _freezes_objects(recording, process, blocks):
+        return [_frozen(suspect) for suspect in found]
+    return found
+
+
+def _freezes_objects(recording: Recording, process: str, blocks_per_step: float) -> bool:
+    """True where the program calls `gc.freeze`, and Python's own blocks grow with the native ones:
+    no collector sees frozen objects, and neither does a look. A leak of native code alone leaves
+    the number of Python's blocks as it is."""
+    if not any(gap.process == process and gap.why == FREEZES for gap in recording.gaps):
+        return False
+    rows = recording.columns(process, looked_at(recording, process))
+    grown = slope(rows, "blocks_count", 0, sys.maxsize) or 0.0
+    return grown >= _OF_NATIVE_BLOCKS * blocks_per_step
+
+
+def _frozen(suspect: Suspect) -> Suspect:
+    link = Link("frozen by gc.freeze", "Python objects", "garbage", name="gc.freeze")
+    holding = msgspec.structs.replace(suspect.holding, kind=FROZEN, path=(link,), item="object")
+    return suspect._replace(holding=holding, fingerprint=fingerprint((link,), 0, FROZEN))
+
+
+def _lines_of(window: Window, sources: Mapping[str, str]) -> dict[tuple[str, int], SiteTally]:
+    """What one window left alive, by the innermost line of the user's code."""
+    lines: dict[tuple[str, int], SiteTally] = {}
+    for tally in window.sites:
+        frame = next((one for one in tally.frames if one.file in sources), None)
+        if frame is None:
+            continue
+        key = (frame.file, frame.line)
+        known = lines.get(key, SiteTally(tally.frames, 0, 0))
+        lines[key] = SiteTally(known.frames, known.count + tally.count, known.bytes + tally.bytes)
+    return lines
+
+
+def _native_suspect(
+    window: Window,
+    tally: SiteTally,
+    rate: float,
+    count: float,
+    measured: float,
+    sources: Mapping[str, str],
+) -> Suspect:
+    site = site_of((tally,), sources)
+    name = site.function or "" if site else ""
+    link = Link("no Python object holds it", "native memory", "native", name=name)
+    step = window.at.step or 0
+    holding = Holding(
+        at=window.at,
+        process=window.process,
+        kind="native",
+        path=(link,),
+        grows_at=0,
+        item="native block",
+        counts=((step - window.steps, 0), (step, round(count * window.steps))),
+        bytes_each=rate / count,
+        sites=(tally,),
+    )
+    return Suspect(
+        holding=holding,
+        share=rate / measured,
+        count_per_step=count,
+        site=site,
+        keeper=None,
+        named=None,
+        fingerprint=fingerprint((link,), 0, "native"),
+        is_bounded="",
+        looks=_WINDOWS_AGREEING,
+    )
