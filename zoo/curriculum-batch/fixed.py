@@ -16,7 +16,7 @@ def batch_size(step):
 def main():
     torch.manual_seed(0)
     torch.set_num_threads(1)
-    model = nn.Sequential(nn.Linear(256, 1024), nn.ReLU(), nn.Linear(1024, 256))
+    model = nn.Sequential(nn.Linear(256, 384), nn.ReLU(), nn.Linear(384, 256))
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
     for step in range(1, STEPS + 1):
         x = torch.randn(batch_size(step), 256)

@@ -27,7 +27,7 @@ def penalty(critic, real):
 def main():
     torch.manual_seed(0)
     torch.set_num_threads(1)
-    generator, critic = mlp(32, 512, 512, 128), mlp(128, 512, 512, 1)
+    generator, critic = mlp(32, 256, 256, 128), mlp(128, 256, 256, 1)
     for_generator = torch.optim.Adam(generator.parameters(), lr=2e-4, betas=(0.5, 0.99))
     for_critic = torch.optim.Adam(critic.parameters(), lr=2e-4, betas=(0.5, 0.99))
     for step in range(1, STEPS + 1):

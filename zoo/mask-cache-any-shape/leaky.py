@@ -21,7 +21,7 @@ def main():
     random.seed(0)
     torch.manual_seed(0)
     torch.set_num_threads(1)
-    net = nn.Sequential(nn.Linear(3, 96), nn.ReLU(), nn.Linear(96, 96), nn.ReLU(), nn.Linear(96, 1))
+    net = nn.Sequential(nn.Linear(3, 24), nn.ReLU(), nn.Linear(24, 24), nn.ReLU(), nn.Linear(24, 1))
     net.eval()
     for step in range(1, STEPS + 1):
         height, width = random.randrange(60, 180), random.randrange(60, 180)

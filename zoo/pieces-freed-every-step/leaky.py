@@ -7,7 +7,7 @@ from torch import nn
 from torch.nn import functional
 
 STEPS = int(os.environ.get("ZOO_STEPS", "160"))
-PIECES = 10_000
+PIECES = 2500
 
 
 def features(step):

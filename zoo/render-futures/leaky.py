@@ -34,7 +34,7 @@ class Previews:
 def main():
     torch.manual_seed(0)
     torch.set_num_threads(1)
-    model = nn.Sequential(nn.Linear(2, 24), nn.Tanh(), nn.Linear(24, 3))
+    model = nn.Sequential(nn.Linear(2, 8), nn.Tanh(), nn.Linear(8, 3))
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
     previews = Previews()
     for step in range(1, STEPS + 1):

@@ -12,8 +12,8 @@ STEPS = int(os.environ.get("ZOO_STEPS", "400"))
 def main():
     torch.manual_seed(0)
     torch.set_num_threads(1)
-    model = nn.Sequential(nn.Linear(40, 600), nn.ReLU(), nn.Linear(600, 600), nn.Linear(600, 1))
-    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    model = nn.Sequential(nn.Linear(40, 1000), nn.ReLU(), nn.Linear(1000, 1000), nn.Linear(1000, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
     rows = []
     for step in range(1, STEPS + 1):
         x = torch.randn(32, 40)

@@ -53,9 +53,14 @@ def rule_for(case: Case, gaps: list[Gap]) -> Rule:
 
 def harmless_in(case: RunCase, gaps: list[Gap]) -> tuple[model.Harmless, ...]:
     """What looks like a leak in this run and is none, each with its sentence."""
-    found = []
+    found = {}
     for one in load_catalogue().harmless:
         said = plugins.guarded(partial(one.says, case), f"rule {one.code}", gaps)
         if said:
-            found.append(model.Harmless(one.code, one.name, said))
-    return tuple(found)
+            found[one] = said
+    spoken = {one.code for one in found}
+    return tuple(
+        model.Harmless(one.code, one.name, said)
+        for one, said in found.items()
+        if not one.unless & spoken
+    )

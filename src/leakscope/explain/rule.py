@@ -26,12 +26,13 @@ HEADINGS = ("Why it leaks", "Example", "Use instead", "Not this rule when")
 HARMLESS_HEADINGS = ("Why it looks like a leak", "Example", "What to do", "Not this rule when")
 
 
-_WORTH_SAYING, _OF_LIVE = 2 << 20, 0.05
+_WORTH_SAYING, _OF_LIVE, _OF_LIVE_SETTLED = 1 << 20, 0.02, 0.05
 """Bytes, and share of what is live in the end, from which a harmless rise is told of. Logs, rings
 and pools of the libraries fill up by some 50 KiB in any run (measured: torch.distributed,
 Lightning). One that nobody would see on a curve of the whole is taken for a leak by nobody: below a
-twentieth, the optimizer state of small models was told of in every second program of the zoo. Of
-what is live, since resident memory is 0.3 GiB or 0.65 with the libraries of torch's builds."""
+fiftieth, the optimizer state of small models was told of in every second program of the zoo. A
+twentieth where the reason is not known, only the form. Of what is live, since resident memory is
+0.3 GiB or 0.65 with the libraries of torch's builds."""
 
 
 class Weight(IntEnum):
@@ -107,8 +108,11 @@ class RunCase(NamedTuple):
     @property
     def worth_saying(self) -> float:
         """Bytes by which something must rise to be told of."""
+        return self._worth(_OF_LIVE)
+
+    def _worth(self, share: float) -> float:
         live = self.series(IN_USE)
-        return max(_WORTH_SAYING, _OF_LIVE * live.values[-1] if live is not None else 0.0)
+        return max(_WORTH_SAYING, share * live.values[-1] if live is not None else 0.0)
 
     @property
     def is_steady(self) -> bool:
@@ -182,7 +186,7 @@ class RunCase(NamedTuple):
         one = self.verdict(metric)
         if one is None or one.outcome is not Outcome.STEADY or one.shape not in shapes:
             return None
-        return one if one.size_bytes >= self.worth_saying else None
+        return one if one.size_bytes >= self._worth(_OF_LIVE_SETTLED) else None
 
 
 @dataclass(frozen=True)
@@ -213,6 +217,8 @@ class Harmless(Page):
 
     says: Callable[[RunCase], str | None]
     """A sentence with the figures of this run, or None where it was not seen."""
+    unless: frozenset[str] = frozenset()
+    """Rules that know the reason of what this one only sees: where one speaks, it is silent."""
 
 
 def rule(
@@ -228,11 +234,13 @@ def rule(
     return make
 
 
-def harmless(code: str) -> Callable[[Callable[[RunCase], str | None]], Harmless]:
+def harmless(
+    code: str, *, unless: tuple[str, ...] = ()
+) -> Callable[[Callable[[RunCase], str | None]], Harmless]:
     """Make a rule of a function that says, in a sentence, why something is no leak."""
 
     def make(function: Callable[[RunCase], str | None]) -> Harmless:
-        return Harmless(code, *_titled(function), function)
+        return Harmless(code, *_titled(function), function, frozenset(unless))
 
     return make
 

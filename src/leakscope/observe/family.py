@@ -49,10 +49,9 @@ _SLOW_PAUSE_ALONE = 100
 _SLOW_PAUSE_CROWD = 300
 _SLOW_PAUSE_GROWING = 20
 _SLOW_PAUSE_FAMILY = 8
-_SMALL_FAMILY = 3
+_SMALL_FAMILY = 5
 _YOUNG_S = 2.0
 _SLOW_SHARE_OF_AGE = 1 / 25
-_CROWDED = 1.5
 _CHANGED = 0.04
 """smaps_rollup costs 6 to 21 ms a GiB of RSS and is repeated after so many times its cost: sooner
 when RSS has changed by 4 % since, for then the question is what it consists of. With children
@@ -62,7 +61,8 @@ reading was told (two programs of the zoo), at a third of this pace it was not. 
 read by one process: for eight workers it must not take four times what it takes for two (9 % of
 a core for a quarter of a minute, seen). Two seconds and the fourth power of the age are a choice;
 one second and the square were tried (with the square, 3 % of a core from the 4th second to the
-17th). Of nine processes each has 13 values in those two seconds."""
+17th). Of nine processes each has 20 values in those two seconds; two workers and what they call are
+still a small family."""
 _FLUSH_S = 0.5
 _DEVICE_S = 0.1
 
@@ -330,15 +330,15 @@ class Family:
 
 
 def crowding(members: int) -> float:
-    """How many times as many there are as can be asked as often as each deserves."""
-    return max(1.0, members / _SMALL_FAMILY)
+    """How much more rarely each of so many is asked than each of a few."""
+    return max(1.0, members / _SMALL_FAMILY) ** 2
 
 
 def slow_pause(members: int, age_s: float) -> float:
     """After how many times its cost what a process of this age shares is read again."""
     if members == 1:
         return _SLOW_PAUSE_ALONE
-    pause: float = _SLOW_PAUSE_FAMILY * crowding(members) ** _CROWDED
+    pause = _SLOW_PAUSE_FAMILY * crowding(members)
     return min(pause * max(1.0, age_s / _YOUNG_S) ** 4, _SLOW_PAUSE_CROWD * members)
 
 
