@@ -59,10 +59,11 @@ around, shared against private pages is the question, and a worker may live for 
 so it is asked more often while it is young: with 11 to 23 values a data set that is copied by
 reading was told (two programs of the zoo), at a third of this pace it was not. All of them are
 read by one process: for eight workers it must not take four times what it takes for two (9 % of
-a core for a quarter of a minute, seen). Two seconds and the fourth power of the age are a choice;
-one second and the square were tried (with the square, 3 % of a core from the 4th second to the
-17th). Of nine processes each has 20 values in those two seconds; two workers and what they call are
-still a small family."""
+a core for a quarter of a minute, seen). Two seconds are a choice, and so is that the pause grows
+with the square of the age, in a crowd with the fourth power: one second was tried, the square for
+nine (3 % of a core from the 4th second to the 17th) and the fourth power for three (pages copied
+late were missed). Of nine each has 20 values in those two seconds; two workers and what they call
+are still a small family."""
 _FLUSH_S = 0.5
 _DEVICE_S = 0.1
 
@@ -338,8 +339,10 @@ def slow_pause(members: int, age_s: float) -> float:
     """After how many times its cost what a process of this age shares is read again."""
     if members == 1:
         return _SLOW_PAUSE_ALONE
+    is_crowd = members > _SMALL_FAMILY
+    power, most = (4, _SLOW_PAUSE_CROWD) if is_crowd else (2, _SLOW_PAUSE_ALONE)
     pause = _SLOW_PAUSE_FAMILY * crowding(members)
-    return min(pause * max(1.0, age_s / _YOUNG_S) ** 4, _SLOW_PAUSE_CROWD * members)
+    return min(pause * max(1.0, age_s / _YOUNG_S) ** power, most * members)
 
 
 def kind_of(command: Sequence[str]) -> str:
