@@ -25,9 +25,12 @@ _BLOCK = 1 << 16
 _BLOCKS_AT_ONCE = 16
 _PATIENCE_S = 5.0
 
-# Alternate screen, mouse, paste and focus reports, keyboard protocol off; wrapping and cursor on:
-# what a view does itself when it is not killed.
-_RESET = b"\x1b[<u\x1b[?2004l\x1b[?1004l\x1b[?1000l\x1b[?1003l\x1b[?7h\x1b[?1049l\x1b[?25h\x1b[0m"
+# What a killed view was about to say is cancelled. Then alternate screen, mouse, paste and focus
+# reports, keyboard protocol off; wrapping and cursor on: what it does itself when it is not killed.
+_CANCEL = b"\x18\x1b\\"
+_RESET = _CANCEL + (
+    b"\x1b[<u\x1b[?2004l\x1b[?1004l\x1b[?1000l\x1b[?1003l\x1b[?7h\x1b[?1049l\x1b[?25h\x1b[0m"
+)
 
 
 @contextmanager
