@@ -36,7 +36,7 @@ _FASTEST_S = 0.005
 _SLOWEST_S = 1.0
 _SHARE_OF_AGE = 1 / 300
 """RSS is read at least 300 times in any run: every 5 ms at first, every second after 5 minutes. In
-a crowd of nine it is 100 times, and so on: what is inside of them reads it too."""
+a crowd of nine it is some 90 times: what is inside of them reads it too."""
 
 _COST_OF_ONE_S = 20e-6
 _FAST_PAUSE = 50

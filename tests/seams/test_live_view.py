@@ -14,9 +14,11 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import pyte
 import pytest
 
 import golden
+from leakscope.cli.live import _RESET
 from leakscope.record.format import OUTPUT_FILE, SUFFIX, process_of
 from leakscope.record.reader import load
 from make import KIB, MIB, line, recording
@@ -271,6 +273,29 @@ def test_live_gives_the_terminal_back_when_the_view_goes(how: str, tmp_path: Pat
     (tmp_path / "stop").touch()
     assert terminal.end() == 7
     assert "finished\n" in terminal.text
+
+
+class _Leaving(pyte.Screen):
+    """Remembers which modes were left."""
+
+    def __init__(self) -> None:
+        self.left: list[int] = []
+        super().__init__(40, 5)
+
+    def reset_mode(self, *modes: int, **details: object) -> None:
+        self.left += modes
+
+
+@pytest.mark.parametrize(
+    "half", [b"\x1b]0;lea", b"\x1b[38;2;1", b"\x1b[?", b"\x1b", "⠤".encode()[:2]]
+)
+def test_what_a_killed_view_was_about_to_say_does_not_swallow_the_reset(half: bytes) -> None:
+    """Breaks when half of a title or of a colour leaves the terminal on the view's screen."""
+    screen = _Leaving()
+    stream = pyte.ByteStream(screen)
+    stream.feed(half)
+    stream.feed(_RESET)
+    assert 1049 in screen.left
 
 
 def test_live_leaves_ctrl_c_to_the_program(tmp_path: Path) -> None:

@@ -121,8 +121,10 @@ BACKWARD = "<backward>"
 """File of the one frame of what the backward pass has made: it runs without Python."""
 
 DRIVER_GAP = "device memory by the driver"
-FREEZES = "the program itself uses gc.freeze"
 """A gap that only matters to a program which uses a device."""
+
+FREEZES = "the program itself uses gc.freeze"
+"""Why survivors could not be told: frozen objects are out of the collector's sight, and of ours."""
 
 LOOKS = ("look", "look done")
 """Marks at the end of a look: with the counters from before it, and without."""

@@ -43,7 +43,8 @@ def warm_up(case: RunCase) -> str | None:
     if rise is None or not case.is_steady or not rise.steps_at:
         return None
     latest = _LATEST if rise.shape is Shape.WARM_UP else _EARLY
-    if not _TOO_SHORT <= rise.steps_at[-1] / case.run.axis.last_step <= latest:
+    steps = case.run.axis.last_step
+    if not _TOO_SHORT * steps <= rise.steps_at[-1] <= latest * steps:
         return None
     held = case.series(HELD)
     if held is not None and rise.size_bytes < _OF_HELD * (held.values[-1] - held.values[0]):

@@ -7,7 +7,7 @@ from leakscope.explain.rule import Case, Weight, rule
     "LS505",
     weight=Weight.CAUSE,
     fix="break the cycle (a weak reference, or no bound method of the object stored on "
-    "itself), or let the collector run, and before every gc.freeze()",
+    "itself), or let the collector run (where gc.freeze() is called, before that)",
 )
 def reference_cycle(case: Case) -> bool:
     """Objects in reference cycles wait for the garbage collector.
