@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from msgspec.structs import replace
 
 from leakscope.judge import words
 from leakscope.judge.control import smallest_visible
 from leakscope.judge.drift import FEWEST_LEVELS, Drift, Objection, drift_of, floors_agree
 from leakscope.judge.interval import rate_of_growth, rate_of_rest, rate_of_troughs
+from leakscope.judge.ridge import lows_rise, ridge_of
 from leakscope.judge.shapes import Form, form_of, peaks_of, troughs_of
 from leakscope.judge.track import Track, cleared_of, floors_of, track_of
 from leakscope.model import Outcome, Rate, Series, Shape, Verdict
@@ -42,7 +44,14 @@ def judge(series: Series, *, smallest_that_matters: float = 0.0) -> Verdict:
         return _too_short(usable, whole)
     drift = _drift(usable, whole)
     if drift.objection is Objection.NONE:
-        return _growing(usable, drift, smallest_that_matters)
+        verdict = _growing(usable, drift, smallest_that_matters)
+        return _only_above(verdict) if _left_out_lows_rise(drift) is False else verdict
+    ridge = ridge_of(whole)
+    if ridge is not None and ridge.slope > 0:
+        along = drift_of(ridge.track)
+        if along.objection is Objection.NONE:
+            verdict = _growing(usable, along, smallest_that_matters)
+            return verdict if ridge.has_rising_lows else _only_above(verdict)
     return _not_growing(usable, drift)
 
 
@@ -67,6 +76,25 @@ def _growing(series: Series, drift: Drift, smallest_that_matters: float) -> Verd
         outcome = Outcome.STEADY
         because = words.too_little(series.unit, rate, smallest_that_matters)
     return _say(series, drift, outcome, because, rate, form)
+
+
+def _left_out_lows_rise(drift: Drift) -> bool | None:
+    """Whether what lies below the level that was judged rises with it; None if too little does."""
+    track, levels, found = drift.track, drift.levels, drift.contest
+    if track.is_floors or track.is_cleared or found is None:
+        return None
+    since = track.x >= levels.x[0]
+    x, y = track.x[since], track.y[since]
+    below = y < np.interp(x, levels.x, levels.y) - max(drift.ground.jump, 4 * found.noise)
+    return lows_rise(x, y, below, found.slope, fewest=1)  # one is enough for a doubt
+
+
+def _only_above(verdict: Verdict) -> Verdict:
+    """Most values rise, and nothing shows that the others do: a step may only take more."""
+    if verdict.outcome is Outcome.STEADY:
+        return verdict
+    because = words.only_above(verdict.unit, verdict.bytes_per_step)
+    return replace(verdict, outcome=Outcome.UNKNOWN, because=because)
 
 
 def _not_growing(series: Series, drift: Drift) -> Verdict:

@@ -83,6 +83,15 @@ def weak(unit: str, rate: Rate, noise: float) -> str:
     )
 
 
+def only_above(unit: str, rate: Rate) -> str:
+    """Most values lie on a rising line, the rest too few or too low to say what stays."""
+    return (
+        f"Most of the time it rises ({text.rate_between(rate.low, rate.high, unit)}), but it falls "
+        "far below that in between, too rarely to tell whether what stays rises too; run twice as "
+        "long."
+    )
+
+
 def undecided(unit: str, rate: Rate) -> str:
     """A rise that something else explains nearly as well."""
     return (

@@ -203,6 +203,7 @@ class Looks:
         began_ns, began_cpu_ns = monotonic_ns(), thread_time_ns()
         before = self._pulse.counters()
         inquiry = self._inquire()
+        once_ns = 0
         if rung is Rung.FIRST:
             self._first = self._last = before
             inquiry.first_look(step)
@@ -214,7 +215,7 @@ class Looks:
         elif rung is Rung.NATIVE:
             self._last = before
             self._native_step = step
-            self._open_native(inquiry, step)
+            once_ns = self._open_native(inquiry, step)
         else:
             self._close_native(step)
         is_native = self._native is not None and self._native.is_open
@@ -232,6 +233,7 @@ class Looks:
             ended_ns,
             step,
             cpu_ns=thread_time_ns() - began_cpu_ns,
+            once_ns=once_ns,
             explained=max(inquiry.explained, self._grown_on_devices),
         )
         self._mark(rung, ended_ns - began_ns, step)
@@ -268,8 +270,12 @@ class Looks:
             Mark(moment, self._process, what, duration_ns, values, rung.value, self._source)
         )
 
-    def _open_native(self, inquiry: Inquiry, step: int) -> None:
+    def _open_native(self, inquiry: Inquiry, step: int) -> int:
+        """Returns what of its cost the next one will not have: importing memray, and noting anew
+        what that has filled."""
+        once_ns = 0
         if self._native is None:
+            began_cpu_ns = thread_time_ns()
             from leakscope.observe.native_sites import NativeWindow
 
             directory = os.path.dirname(self._writer.path)
@@ -278,7 +284,9 @@ class Looks:
             self._native.prepare()
             inquiry.forget_lengths(step)
             self._count_our_own(before, 0)
+            once_ns = thread_time_ns() - began_cpu_ns
         self._native.open()
+        return once_ns
 
     def _close_native(self, step: int) -> None:
         sites = self._native.close() if self._native is not None else ()
