@@ -532,6 +532,21 @@ def test_itertools(kind: str) -> None:
     assert last_but(path, 1).type == kind
 
 
+@pytest.mark.parametrize("passed", [3, 57, 300])
+def test_the_last_end_of_a_tee_holds_what_the_first_has_passed(passed: int) -> None:
+    """Breaks when the end that runs ahead is named, because it refers to the same block of items
+    or to one that is nearer."""
+    ahead, behind = itertools.tee(Thing() for _ in range(1000))
+    next(behind)
+    for _ in range(passed):
+        weak = weakref.ref(next(ahead))
+    path = find_path(weak())
+    test = "test_the_last_end_of_a_tee_holds_what_the_first_has_passed"
+    assert said(path) == [f"local behind in {test}()", "[x]"]
+    assert last_but(path, 1).type == "_tee"
+    next(ahead)
+
+
 def test_context_variable() -> None:
     """Breaks when the nodes of a context show, or the variable is not named."""
     variable: contextvars.ContextVar[Any] = contextvars.ContextVar("request")

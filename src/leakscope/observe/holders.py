@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from leakscope.model import Link
+from leakscope.observe import tees
 from leakscope.observe.anatomy import (
     class_file,
     class_module,
@@ -214,13 +215,23 @@ class _Search:
         if name is not None:
             self._meet_module(name, referrer, child)
             return
-        node = len(self._objects)
-        self._met[id(referrer)] = node
-        self._objects.append(referrer)
+        if tees.is_end(referrer) and (behind := tees.last_of(referrer)):
+            self._met[id(referrer)] = child  # has passed it: the last end needs it still
+            if id(behind[0]) in self._met:
+                return
+            for holder in reversed(behind[:-1]):
+                child = self._meet(holder, child)
+        else:
+            child = self._meet(referrer, child)
+        if not self._meet_as_root(child):
+            self._waiting.append(child)
+
+    def _meet(self, holder: Any, child: int) -> int:
+        node = self._met[id(holder)] = len(self._objects)
+        self._objects.append(holder)
         self._below.append(child)
-        self._costs.append(self._costs[child] + self._cost_of(referrer, self._objects[child]))
-        if not self._meet_as_root(node):
-            self._waiting.append(node)
+        self._costs.append(self._costs[child] + self._cost_of(holder, self._objects[child]))
+        return node
 
     def _is_own(self, referrer: Any) -> bool:
         kind = type(referrer)
