@@ -172,3 +172,19 @@ def test_one_look_decides_where_memory_in_use_rises_as_fast(
     if outcome is Outcome.LEAK:
         assert "rises as fast as that" in report.because
         assert report.findings[0].bytes_per_step == pytest.approx(each * KIB)
+
+
+@pytest.mark.parametrize("falls", [False, True])
+def test_a_short_run_with_few_rows_is_decided_by_what_it_has(tmp_path: Path, falls: bool) -> None:
+    """Something was let go of once, at step 60, and one look found the holder: three rows since
+    the first look and three at the end say whether it was let go of again."""
+
+    def shape(step: int) -> float:
+        freed = 5 * MIB if falls and step > 175 else 0.9 * MIB
+        return 150 * MIB + 30 * KIB * step - freed * (step > 60)
+
+    maker = recording(tmp_path).steps(200, in_use=shape, every=13).source(KEEPS)
+    maker.looked(100, 156, line(30 * KIB))
+    counts = ((100, 100), (156, 156), (160, 160))
+    report = analyse(maker.holds("kept", 1.0, 30 * KIB, counts=counts).done())
+    assert (report.verdict is Outcome.LEAK) is not falls

@@ -42,6 +42,9 @@ _SMALLEST_TOTAL = float(256 << 10)
 _OF_THE_PREDICTED = 0.5
 _LAST_PART = 0.2
 _FEWEST_ROWS = 3
+_FAR_APART = 0.5
+"""Rows of the first and the last fifth since the first look, or the three nearest to them: in a run
+of two seconds there may be six in all. Their middles must be half of that time apart."""
 
 _SCATTERED = "The counters scatter too much to show it by themselves."
 _AS_BLOCKS = "Python's blocks rise as fast as that, so they are not garbage."
@@ -188,14 +191,18 @@ def _is_contradicted(
         for step, value in zip(columns.get("step", ()), columns.get(name, ()), strict=False)
         if step is not None and value is not None
     ]
+    rows = [row for row in rows if growth.from_step <= row[0] <= last_step]
     span = _LAST_PART * (last_step - growth.from_step)
-    early = [value for step, value in rows if growth.from_step <= step <= growth.from_step + span]
-    late = [value for step, value in rows if step >= last_step - span]
-    if min(len(early), len(late)) < _FEWEST_ROWS:
+    count = max(_FEWEST_ROWS, sum(step <= growth.from_step + span for step, _ in rows))
+    early = rows[:count]
+    late = rows[-max(_FEWEST_ROWS, sum(step >= last_step - span for step, _ in rows)) :]
+    apart = median(step for step, _ in late) - median(step for step, _ in early) if rows else 0
+    if len(rows) < 2 * _FEWEST_ROWS or apart < _FAR_APART * (last_step - growth.from_step):
         return True  # nothing to tell it by
-    spread = max(_spread(early), _spread(late))
-    predicted = growth.per_step.value * (last_step - growth.from_step - span)
-    return median(late) - median(early) < _OF_THE_PREDICTED * predicted - spread
+    before, after = [value for _, value in early], [value for _, value in late]
+    spread = max(_spread(before), _spread(after))
+    predicted = growth.per_step.value * apart
+    return median(after) - median(before) < _OF_THE_PREDICTED * predicted - spread
 
 
 def _spread(values: list[float]) -> float:
