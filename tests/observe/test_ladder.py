@@ -200,3 +200,14 @@ def test_graphs_that_pile_up_are_looked_at_beside_tensorflow() -> None:
 def test_models_that_are_kept_now_and_then_are_looked_at_beside_tensorflow() -> None:
     trials = [step // 30 * 8_000 * KIB for step in range(600)]
     assert Rung.SECOND in [rung for _, rung in climbs(trials, is_foreign=True)]
+
+
+def test_blocks_that_are_read_rarely_are_looked_at_in_time() -> None:
+    """Breaks when a list of 22 blocks a step is first looked at near the end of 500 steps: a
+    reading every 16 steps is dear, and six of them to a floor are a hundred steps."""
+    ladder = Ladder(Budget(0.01, now_ns=0))
+    for row in range(4 * 18):
+        blocks = 1_000_000 + row // 4 * 350 if row % 4 == 0 else -1
+        if ladder.due(row * 10 * MS, row * 4, 100_000 * KIB, blocks, -1) is not None:
+            return
+    pytest.fail("not looked at by the eighteenth reading")
