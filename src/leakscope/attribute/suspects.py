@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
+from leakscope.attribute.carried import is_carried_on
 from leakscope.attribute.create_graph import find_create_graph
 from leakscope.attribute.device import bytes_on, lines_without_holder, name_of_line
 from leakscope.attribute.fingerprint import fingerprint
@@ -103,7 +104,10 @@ def explain_growth(
         rate = count * bytes_on(holding, device)
         if measured <= 0 or count <= 0 or (rate <= 0 and not holding.opaque):
             continue
-        found.append(_suspect(holding, rate / measured, sources))
+        suspect = _suspect(holding, rate / measured, sources)
+        if holding.kind == "array" and suspect.named and not is_carried_on(sources, suspect.named):
+            continue  # larger than the one before it, of which nothing is kept
+        found.append(suspect)
     found = topmost(found)
     if device is None:
         found = give_the_rest(found, measured)

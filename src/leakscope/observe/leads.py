@@ -114,7 +114,6 @@ def leads_of_containers(growers: list[Grower]) -> list[Lead]:
         growers = sorted(growers, key=lambda one: foreign.distance_to_opaque(one.newest(1), known))
     for grower in growers[:_GROWERS]:
         items, keys = grower.newest(_ITEMS_WEIGHED), grower.newest_keys(_ITEMS_WEIGHED)
-        has_older = foreign.is_present()
         leads.append(
             Lead(
                 kind="container",
@@ -127,7 +126,7 @@ def leads_of_containers(growers: list[Grower]) -> list[Lead]:
                 bound=grower.bound,
                 sites=sites_of(items),
                 then=grower.then,
-                older=grower.before_newest(len(items), _MORE_WEIGHED) if has_older else (),
+                older=grower.before_newest(len(items), _MORE_WEIGHED),
             )
         )
     return leads
