@@ -260,8 +260,10 @@ class Inquiry:
             is_told = is_told or (first.lead.kind == "cycle" and self._telling.has_cycle())
             if is_told or not can_pile_up(first.lead, path):
                 continue
-            if first.opaque and path[0].via == UNROOTED:
-                continue  # growth that cannot be weighed is given to a holder with a name only
+            # Growth that cannot be weighed is given to a holder with a name only. Things of a kind
+            # that become more, and that nobody was found to hold, may be garbage that waits.
+            if (first.opaque or first.lead.kind == "chain") and path[0].via == UNROOTED:
+                continue
             # Two attributes of one object, or two globals, are two holders: each has its statement.
             is_one_of_many = first.lead.kind == "container" and path[-1].kind == "item"
             kin = take_kin(first, weighed) if is_one_of_many else []

@@ -136,7 +136,7 @@ class Ladder:
         self._last: tuple[int, int] = (0, 0)
         self._pace_ns = 0.0
         self._cost_ns = _USUAL_LOOK_NS
-        self._looks = 0
+        self._looks = self._look_step = 0
         self._native_windows = self._native_steps = 0
         self._native_ns = _USUAL_NATIVE_NS
         self._native_once_ns = 0
@@ -189,6 +189,7 @@ class Ladder:
             self._next, self._at_step = Rung.SECOND, step + self.traced_steps
         elif rung is Rung.SECOND:
             self._looks += 1
+            self._look_step = step
             self._cost_ns = max(cost_ns, 1)
             cost_ns += self._slowed_ns(began_ns, last_ns, step - last_step)
             self._after_look(step, explained)
@@ -216,7 +217,8 @@ class Ladder:
         if is_unexplained and self._native_windows < len(_STEPS_IN_NATIVE_WINDOW):
             self._next, self._at_step = Rung.NATIVE, step + 1
             return
-        distance = max(2 * (step - self._first_step), self._between)
+        # Twice as far as the last look was, however long native windows took since.
+        distance = max(2 * (self._look_step - self._first_step), self._between)
         self._next, self._at_step = Rung.WINDOW, self._first_step + distance - _STEPS_TRACED
 
     def may_be_puzzled(self, now_ns: int) -> bool:
