@@ -27,6 +27,7 @@ def array_grows(case: Case) -> bool:
 
     ## Not this rule when
     The array has gained less than 256 bytes or 0.3 rows per step, or grows in another dimension
-    than its first: it is not looked for there.
+    than its first: it is not looked for there. Nor where it is made anew each time, and only
+    larger: `x = load(length)` keeps nothing of the `x` before it.
     """
     return case.holding.kind == "array"
