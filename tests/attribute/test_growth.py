@@ -159,6 +159,24 @@ def test_what_a_step_has_in_flight_is_no_leak(tmp_path: Path) -> None:
     assert (report.verdict, report.findings) == (Outcome.GROWING, ())
 
 
+def test_lists_of_objects_are_not_called_native(tmp_path: Path) -> None:
+    """Breaks when what Python's objects have outside of its arenas is said to be nobody's."""
+    maker = recording(tmp_path).source(PROGRAM).looked(40, 60, line(30 * KIB))
+    maker = maker.steps(200, in_use=line(30 * KIB), blocks=lambda step: 10**6 + 100 * step)
+    report = analyse(windows(maker, (5, 3, 9, 30 * KIB)).done())
+    assert [finding.rule for finding in report.findings] == []
+    assert report.verdict is Outcome.GROWING
+
+
+def test_a_line_that_leaves_far_more_than_memory_grows_by_has_it_freed_later(
+    tmp_path: Path,
+) -> None:
+    """Breaks when buffers in flight, larger in the longer window, are taken for the growth."""
+    report = analyse(windows(growing(tmp_path), (5, 3, 9, 3000 * KIB)).done())
+    assert report.findings == ()
+    assert report.verdict is Outcome.GROWING
+
+
 def test_one_native_window_is_not_enough(tmp_path: Path) -> None:
     report = analyse(growing(tmp_path).window(70, native(5, 6, 6 * 30 * KIB)).done())
     assert (report.verdict, report.findings) == (Outcome.GROWING, ())

@@ -52,6 +52,20 @@ def test_warm_up(tmp_path: Path) -> None:
     assert "7.1 MiB until about step 131" in found["LS001"]
 
 
+@pytest.mark.parametrize(("rows_between", "is_told"), [(1000, True), (3, False)])
+def test_what_goes_up_and_down_by_more_has_not_come_to_rest(
+    tmp_path: Path, rows_between: int, is_told: bool
+) -> None:
+    """Breaks when a rise that every third row is below again is told as over."""
+
+    def shape(step: int) -> float:
+        dip = 12 * MIB if step > 60 and step % rows_between == 0 else 0.0
+        return 100 * MIB + 8 * MIB * (step >= 60) - dip
+
+    made = recording(tmp_path).steps(400, in_use=shape, rss=flat(300 * MIB))
+    assert ("LS001" in said(made)) is is_told
+
+
 def test_a_warm_up_of_little_does_not_answer_why_much_came(tmp_path: Path) -> None:
     """Breaks when 1 MiB of buffers is told as the reason of 45 MiB that threads hold free."""
     made = recording(tmp_path).steps(

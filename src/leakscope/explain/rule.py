@@ -33,6 +33,8 @@ Lightning). One that nobody would see on a curve of the whole is taken for a lea
 fiftieth, the optimizer state of small models was told of in every second program of the zoo. A
 twentieth where the reason is not known, only the form. Of what is live, since resident memory is
 0.3 GiB or 0.65 with the libraries of torch's builds."""
+_FEW_VALUES = 0.05
+"""Share of the values, at either end, that a spike or a dip may be."""
 
 
 class Weight(IntEnum):
@@ -187,6 +189,18 @@ class RunCase(NamedTuple):
         if one is None or one.outcome is not Outcome.STEADY or one.shape not in shapes:
             return None
         return one if one.size_bytes >= self._worth(_OF_LIVE_SETTLED) else None
+
+    def is_at_rest(self, rise: Verdict) -> bool:
+        """Since its last rise it has moved by less than it rose, but for a few values: rows by the
+        clock, and the teeth of a cache that every request fills anew, go up and down by more."""
+        series = self.series(rise.series.metric)
+        if series is None or not rise.steps_at:
+            return False
+        later = np.asarray(series.values)[np.asarray(series.steps) > rise.steps_at[-1]]
+        if not len(later):
+            return True
+        low, high = np.quantile(later, (_FEW_VALUES, 1 - _FEW_VALUES))
+        return bool(high - low < rise.size_bytes)
 
 
 @dataclass(frozen=True)

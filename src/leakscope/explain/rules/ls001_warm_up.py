@@ -8,7 +8,9 @@ from leakscope.model import Shape
 _EARLY = 0.2
 """Share of the run: rises that were over by then are warm-up whatever their form."""
 _TOO_SHORT = 0.05
-"""What was over by then is the first steps, which nobody takes for a leak."""
+_FIRST_STEPS = 10
+"""What was over by then is the first steps, which nobody takes for a leak: a share of the run, and
+so many, for which of them has the row that shows it is a matter of chance."""
 _LATEST = 0.5
 """A curve that settled later than this might as well be a leak among steps of many sizes."""
 _OWN_REASON = 0.5
@@ -40,11 +42,11 @@ def warm_up(case: RunCase) -> str | None:
     something does that is full: LS007.
     """
     rise = case.settled(IN_USE, Shape.WARM_UP, Shape.STEP, Shape.FILLING, Shape.HIGH_WATER)
-    if rise is None or not case.is_steady or not rise.steps_at:
+    if rise is None or not case.is_steady or not case.is_at_rest(rise):
         return None
     latest = _LATEST if rise.shape is Shape.WARM_UP else _EARLY
     steps = case.run.axis.last_step
-    if not _TOO_SHORT * steps <= rise.steps_at[-1] <= latest * steps:
+    if not max(_TOO_SHORT * steps, _FIRST_STEPS) <= rise.steps_at[-1] <= latest * steps:
         return None
     held = case.series(HELD)
     if held is not None and rise.size_bytes < _OF_HELD * (held.values[-1] - held.values[0]):

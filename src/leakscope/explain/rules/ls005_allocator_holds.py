@@ -6,7 +6,7 @@ from leakscope.judge.series import HELD, IN_USE, RSS
 from leakscope.model import Outcome
 
 _HELD_WORTH_SAYING = 32 << 20
-_OF_RESIDENT = 0.1
+_OF_RESIDENT = 0.125
 """Any allocator holds some MiB: it is told of from here on, and if it is a part that is seen."""
 
 

@@ -43,7 +43,7 @@ def cache_filling(case: RunCase) -> str | None:
     if case.overall.growing():
         return _still_filling(case)
     full = case.settled(IN_USE, Shape.FILLING, Shape.WARM_UP)
-    if full is None or not case.is_steady or not full.steps_at:
+    if full is None or not case.is_steady or not case.is_at_rest(full):
         return None
     if full.shape is Shape.WARM_UP and not _was_seen_to_fill(case, full):
         return None
