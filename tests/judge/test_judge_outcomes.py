@@ -196,3 +196,19 @@ def test_a_million_values_take_a_moment() -> None:
     assert time.perf_counter() - began < 3.0  # 0.1 s measured on two shared cores
     assert verdict.outcome is Outcome.GROWING
     assert verdict.bytes_per_step.value == pytest.approx(1000, rel=0.01)
+
+
+def test_what_surely_rises_is_not_called_flat() -> None:
+    """Breaks when a verdict says flat, and an interval above zero (seen by the clock: +15 to +28
+    KiB a step, with four values in between that were read in another part of a step)."""
+    values = 18.7 + 0.0245 * np.arange(0, 245, 8.75)
+    values[[12, 15, 16, 19]] -= (9.5, 9, 9, 3)
+    verdict = outcome(values * MIB, is_exact=True)
+    assert verdict.outcome is not Outcome.STEADY or verdict.bytes_per_step.low <= 0
+
+
+def test_pages_that_came_in_the_last_moments_are_not_called_growth() -> None:
+    """Breaks when an interval from minus to plus is GROWING (a run of 0.4 s, resident memory)."""
+    values = np.concatenate([np.zeros(55), np.linspace(0.3, 5.2, 15), [5.2, 5.2]])
+    verdict = outcome(values * MIB)
+    assert verdict.outcome is not Outcome.GROWING or verdict.bytes_per_step.low > 0

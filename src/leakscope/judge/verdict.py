@@ -75,6 +75,11 @@ def _growing(series: Series, drift: Drift, smallest_that_matters: float) -> Verd
     if rate.high < smallest_that_matters:
         outcome = Outcome.STEADY
         because = words.too_little(series.unit, rate, smallest_that_matters)
+    elif rate.low <= 0 and not series.is_exact:
+        # Pages that came in the last moments of a short run. Of an exact counter the order alone
+        # is enough, where growth becomes ever faster and no line fits.
+        noise = drift.contest.noise if drift.contest else 0.0
+        outcome, because = Outcome.UNKNOWN, words.weak(series.unit, rate, noise)
     return _say(series, drift, outcome, because, rate, form)
 
 
@@ -140,8 +145,8 @@ def _doubt(series: Series, drift: Drift, rate: Rate, form: Form) -> str | None:
         risen = float(drift.every_level.y[-1] - drift.every_level.y[0])
         if remaining > SETTLED_REST * max(risen, 1e-300):
             return words.slowing(series.unit, rate)
-    if found.lead > 0 and rate.low > 0:
-        return words.undecided(series.unit, rate)
+    if rate.low > 0 and (found.lead > 0 or form.shape is Shape.FLAT):
+        return words.undecided(series.unit, rate)  # what surely rises is not flat
     return None
 
 
