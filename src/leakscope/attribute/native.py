@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 
 import msgspec
 
 from leakscope.attribute.fingerprint import fingerprint
-from leakscope.attribute.measured import looked_at, slope
+from leakscope.attribute.measured import looked_at
 from leakscope.attribute.places import site_of
 from leakscope.attribute.suspect import Suspect
 from leakscope.model import DEVICE_TOOL, FREEZES, Holding, Link, SiteTally, Window
@@ -25,8 +24,11 @@ longer came to 340 times; two programs that leak native memory to 0.9 and 1.1. N
 tried."""
 _OF_NATIVE_BLOCKS = 0.5
 """An object of Python's is a block or more of its own beside the native memory that it owns. One
-program has 1.5 and more; no other value was tried. zoo/undo-linked-list has a hundred: there, the
-lists of a linked list were called native memory in one run of five."""
+program that freezes has 1.5 and more; no other value was tried."""
+_MANY_OBJECTS = 10.0
+"""From here on the native blocks are what Python's objects have outside of its arenas, the table of
+a long list: zoo/undo-linked-list has a hundred, and its lists were called native memory in one run
+of five. PyTorch itself leaves a block or two behind with each backward pass, for reuse."""
 
 
 def native_suspects(
@@ -56,20 +58,32 @@ def native_suspects(
         count = (after[line].count - before[line].count) / steps
         if 0 < rate <= _FAR_ABOVE * measured and count >= _FEWEST_A_STEP:
             found.append(_native_suspect(long, after[line], rate, count, measured, sources))
-    if not _is_owned_by_objects(recording, process, found):
-        return found
-    # No collector sees frozen objects, and neither does a look. Others it has not found yet.
+    beside = _objects_beside(recording, process, windows, found)
+    # No collector sees frozen objects, and neither does a look.
     is_frozen = any(gap.process == process and gap.why == FREEZES for gap in recording.gaps)
-    return [_frozen(suspect) for suspect in found] if is_frozen else []
+    if is_frozen and beside >= _OF_NATIVE_BLOCKS:
+        return [_frozen(suspect) for suspect in found]
+    return [] if beside >= _MANY_OBJECTS else found
 
 
-def _is_owned_by_objects(recording: Recording, process: str, found: list[Suspect]) -> bool:
-    """True where Python's own blocks grow with the native ones: lists and texts that objects have
-    outside of Python's arenas. A leak of native code alone leaves the number of Python's blocks as
-    it is."""
+def _objects_beside(
+    recording: Recording, process: str, windows: list[Window], found: list[Suspect]
+) -> float:
+    """How many of Python's own blocks come with each native one, before the windows or after them:
+    memray's import leaves a thousand behind in between. A leak of native code alone leaves their
+    number as it is."""
     rows = recording.columns(process, looked_at(recording, process))
-    grown = slope(rows, "blocks_count", 0, sys.maxsize) or 0.0
-    return grown > 0 and grown >= _OF_NATIVE_BLOCKS * sum(one.count_per_step for one in found)
+    first = min((window.at.step or 0) - window.steps for window in windows)
+    last = max(window.at.step or 0 for window in windows)
+    counts = [
+        (step, count)
+        for step, count in zip(rows.get("step", ()), rows.get("blocks_count", ()), strict=False)
+        if step is not None and count is not None
+    ]
+    parts = ([one for one in counts if one[0] < first], [one for one in counts if one[0] > last])
+    grown = [(part[-1][1] - part[0][1]) / (part[-1][0] - part[0][0]) for part in parts if part[1:]]
+    native = sum(one.count_per_step for one in found)
+    return min(grown, default=0.0) / native if native > 0 else 0.0
 
 
 def _frozen(suspect: Suspect) -> Suspect:
