@@ -14,7 +14,7 @@ from leakscope.attribute.program import Function, Module, Program
 from leakscope.attribute.references import Reference, references, target_of
 from leakscope.model import Link
 
-_IN_PLACE = frozenset({"resize", "resize_", "set_", "refcheck"})
+_IN_PLACE = frozenset({"resize", "resize_", "set_"})
 
 
 def is_carried_on(sources: Mapping[str, str], link: Link) -> bool:
