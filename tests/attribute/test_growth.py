@@ -261,3 +261,16 @@ def test_a_share_of_blocks_is_not_made_smaller_by_what_steps_have_in_flight(
     assert report.verdict is Outcome.LEAK
     assert "memory blocks" in report.because
     assert report.findings[0].share == pytest.approx(1.0, abs=0.05)
+
+
+@pytest.mark.parametrize(("in_window", "told"), [(6, 1), (7, 2)])
+def test_a_list_that_each_step_makes_anew_is_no_finding_beside_the_leak(
+    tmp_path: Path, in_window: int, told: int
+) -> None:
+    """Breaks when a list that the first look met at another's address is told of for its few
+    percent: while the window was open it did not grow. One that did is told of."""
+    maker = growing(tmp_path).holds("kept", 1.0, 28 * KIB)
+    maker.holds("others", 0, 8 * KIB, counts=((20, 0), (56, 6), (60, in_window)))
+    report = analyse(maker.done())
+    assert report.verdict is Outcome.LEAK
+    assert len(report.findings) == told

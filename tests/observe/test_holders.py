@@ -189,6 +189,21 @@ def _keeps_plain_values() -> Path:
     return find_path(cache[3])
 
 
+def test_a_list_that_a_library_made_for_itself_is_not_the_holder() -> None:
+    """Breaks when `self.table = numpy.vstack([self.table, row])`, looked at within `vstack`, is
+    held by the list: the collector does not see the instance's dict, but sees that list."""
+    things.append({number: bytearray(9) for number in range(20)})
+    assert said(_looked_at_within_a_library()) == [f"module {MODULE}", ".things", "[x]", "[x]"]
+
+
+def _looked_at_within_a_library() -> Path:
+    library: dict[str, Any] = {}
+    code = "def stack(parts, look):\n    return look(parts[0])"
+    exec(compile(code, functools.__file__, "exec"), library)
+    path: Path = library["stack"]([things[0][3]], find_path)
+    return path
+
+
 def test_weak_keyed_registry() -> None:
     """Breaks when the dict inside a WeakKeyDictionary shows."""
     registry[Trainer] = Thing()

@@ -274,7 +274,7 @@ def test_no_more_objects_than_wanted_and_none_that_are_ours() -> None:
 
 def test_nothing_to_weigh() -> None:
     """Breaks when an empty list divides by zero."""
-    assert weigh([]) == Weight(0, 0, 0.0, {}, 0, "", (), False)
+    assert weigh([]) == Weight(0, 0, 0.0, {}, 0, "", (), "", False)
     assert weigh([None, True, sys]).exclusive_bytes == 0
 
 

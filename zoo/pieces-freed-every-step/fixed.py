@@ -7,13 +7,19 @@ from torch import nn
 from torch.nn import functional
 
 STEPS = int(os.environ.get("ZOO_STEPS", "160"))
-PIECES = 2500
+PIECES = 6000
+SCENE = torch.linspace(-1, 1, 256 * 64).view(256, 64)
+
+
+def crop(number):
+    top = number % 192
+    return SCENE[top : top + 64].clone()
 
 
 def features(step):
     rows = []
-    for _ in range(PIECES + 37 * (step % 7)):
-        piece = torch.randn(64, 64)
+    for number in range(PIECES + 37 * (step % 7)):
+        piece = crop(number)
         if len(rows) < 32:
             rows.append(piece[0].clone())
     return torch.stack(rows)

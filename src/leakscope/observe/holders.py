@@ -153,6 +153,8 @@ class _Search:
                 break
             rounds += 1
             self._look_in_frames(self._go_up())
+            if rounds == 1:
+                self._look_in_frames(self._go_where_nobody_sees())
         if self._best is not None:
             return Path(self._links(self._best), True, "", rounds)
         return self._without_root(rounds)
@@ -193,10 +195,19 @@ class _Search:
         for referrer in referrers:
             if id(referrer) not in mine:
                 self._consider(referrer, known)
-        is_unseen = asked == [0] and len(self._objects) == 1 and not gc.is_tracked(wanted[0])
-        if is_unseen and self._best is None and not self._is_late():
-            for holder in untracked_holders(id(wanted[0])):
-                self._consider(holder, known)
+        return list(range(first_new, len(self._objects)))
+
+    def _go_where_nobody_sees(self) -> list[int]:
+        """An array may lie in a dict that the collector does not follow. Asked if nobody else holds
+        it, or only a list that a function of a library has made for itself, as `vstack` does."""
+        is_seen = gc.is_tracked(self._objects[0]) or self._is_late()
+        if is_seen or (self._best is not None and tells_enough(self._best.links)):
+            return []
+        first_new = len(self._objects)
+        if first_new > 1 and self._best is None:
+            return []  # its holders lie in something that will be found
+        for holder in untracked_holders(id(self._objects[0])):
+            self._consider(holder, {id(self._objects[0]): 0})
         return list(range(first_new, len(self._objects)))
 
     def _is_no_module(self, referrer: object) -> bool:

@@ -94,6 +94,8 @@ class Weighed(NamedTuple):
     """What one item leads to that cannot be weighed: how many of each kind."""
     sites: tuple[SiteTally, ...] = ()
     """Lines that made what cannot be weighed, where they were noted."""
+    item: str = ""
+    """The item that leads to its biggest part, in words."""
 
     @property
     def opaque_count(self) -> int:
@@ -316,7 +318,7 @@ def weighed(
     parts["python"] = parts.get("python", 0.0) + lead.slot_bytes
     each += lead.slot_bytes
     unseen = (weight.opaque, weight.sites)
-    return Weighed(lead, each, parts, shared, chain, weight.on_device, *unseen)
+    return Weighed(lead, each, parts, shared, chain, weight.on_device, *unseen, weight.item)
 
 
 def _weigh_graph(lead: Lead) -> Weighed:

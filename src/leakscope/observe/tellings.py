@@ -135,7 +135,8 @@ def tell(
     the window, and of this look."""
     first = family[0]
     lead = first.lead
-    item = _ITEMS.get(lead.kind) or (describe(lead.items[0]) if lead.items else "item")
+    item = _ITEMS.get(lead.kind) or first.item
+    item = item or (describe(lead.items[0]) if lead.items else "item")
     tail = [Link("[x]", item, "item")] if lead.kind == "container" else []
     tail += [Link(via, what, "payload") for via, what in first.chain]
     before = sum(one.lead.before for one in family)

@@ -51,6 +51,8 @@ class Weight(NamedTuple):
     """Type of the biggest single thing in the biggest part."""
     longest: tuple[tuple[str, str], ...]
     """(how, type) link by link from an item to that thing."""
+    item: str
+    """That item, in words: of a list with large things and small ones, not just any."""
     is_cut: bool
     """True when there was more than wanted: `exclusive_bytes` is then a lower bound."""
     on_device: Mapping[str, float] = MappingProxyType({})
@@ -86,7 +88,7 @@ def weigh(
             return _add_up(reached, reached.find_owners(held, by_several=TOGETHER))
     except Exception as error:  # noqa: BLE001 - the program goes on, and the reason is told
         gap = f"{type(error).__name__}: {error}"
-        return Weight(len(items), 0, 0.0, {}, 0, "", (), True, gap=gap)
+        return Weight(len(items), 0, 0.0, {}, 0, "", (), "", True, gap=gap)
 
 
 def retained_by_graph(tensor: Any, *, most_objects: int = 1_000_000) -> int | None:
@@ -195,6 +197,7 @@ def _add_up(reached: Reached, owners: list[int]) -> Weight:
             on_device[device] = on_device.get(device, 0.0) + reached.sizes[number] / reached.items
     unseen, opaque = _opaque_things(reached)
     biggest = _find_biggest(reached, owners, max(parts, key=parts.__getitem__, default=""))
+    way = [] if biggest is None else _way_to(reached, biggest)
     return Weight(
         items=reached.items,
         objects=len(reached.things),
@@ -202,7 +205,8 @@ def _add_up(reached: Reached, owners: list[int]) -> Weight:
         parts=parts,
         shared_bytes=shared,
         biggest="" if biggest is None else _describe(reached, biggest),
-        longest=() if biggest is None else tuple(_links_to(reached, biggest)),
+        longest=tuple(_links_along(reached, way)),
+        item=describe(reached.things[way[0]]) if way else "",
         is_cut=reached.is_cut,
         on_device=on_device,
         gap=reached.gap,
@@ -244,15 +248,20 @@ def _find_biggest(reached: Reached, owners: list[int], part: str) -> int | None:
 # ── the path ─────────────────────────────────────────────────────────────────
 
 
-def _links_to(reached: Reached, number: int) -> list[tuple[str, str]]:
+def _way_to(reached: Reached, number: int) -> list[int]:
+    """From an item to there."""
+    way = [number]
+    while way[0] >= reached.items:
+        way.insert(0, reached.found_by[way[0]])
+    return way
+
+
+def _links_along(reached: Reached, way: list[int]) -> list[tuple[str, str]]:
     """How an item leads there, link by link. Of a graph only its first node is named: the way
     through it is long and tells nothing."""
-    path = [number]
-    while path[0] >= reached.items:
-        path.insert(0, reached.found_by[path[0]])
     return [
         (reached.found_via[held] or _name_of(reached, holder, held), _describe(reached, held))
-        for holder, held in pairwise(path)
+        for holder, held in pairwise(way)
         if not _is_passed_by(reached, holder, held)
     ]
 
