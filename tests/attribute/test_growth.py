@@ -274,3 +274,24 @@ def test_a_list_that_each_step_makes_anew_is_no_finding_beside_the_leak(
     report = analyse(maker.done())
     assert report.verdict is Outcome.LEAK
     assert len(report.findings) == told
+
+
+@pytest.mark.parametrize(
+    ("counts", "verdict"),
+    [
+        (((20, 0), (56, 3), (60, 3)), Outcome.GROWING),
+        (((20, 0), (56, 3), (60, 4)), Outcome.LEAK),
+        (((20, 0), (40, 3), (42, 3), (56, 4), (60, 4)), Outcome.LEAK),
+    ],
+)
+def test_by_the_clock_one_rise_outside_of_a_window_is_no_evidence(
+    tmp_path: Path, counts: tuple[tuple[int, int], ...], verdict: Outcome
+) -> None:
+    """Breaks when the children of a node, in trees that wait for the collector, are a leak: a list
+    of theirs lies where another's was. One that is seen to grow again is evidence."""
+    shape = line(30 * KIB)
+    maker = recording(tmp_path).steps(200, in_use=shape, blocks=flat(1000), source="tick")
+    maker.looked(20, 60, shape, source="tick").source(PROGRAM)
+    each = 29 * KIB * 40 / counts[-1][1]
+    report = analyse(maker.holds("kept", 0, each, counts=counts).done())
+    assert report.verdict is verdict

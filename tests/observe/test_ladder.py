@@ -26,7 +26,6 @@ def climbs(
     is_clock: bool = False,
     explained: float = 1.0,
     steps_a_row: int = 1,
-    of_python: float = 0.0,
     once_ns: int = 0,
     slowed_ns: int = 0,
 ) -> list[tuple[int, Rung]]:
@@ -48,14 +47,7 @@ def climbs(
             cpu_ns = cost_ns + once
             ended_ns = now_ns + cpu_ns
             ladder.climbed(
-                rung,
-                now_ns,
-                ended_ns,
-                step,
-                cpu_ns=cpu_ns,
-                once_ns=once,
-                explained=explained,
-                of_python=of_python,
+                rung, now_ns, ended_ns, step, cpu_ns=cpu_ns, once_ns=once, explained=explained
             )
             now_ns = ended_ns
     return climbed
@@ -94,16 +86,6 @@ def test_by_the_clock_native_memory_is_suspected_after_two_looks(
     readings = [row * 30 * KIB for row in range(300)]
     rungs = [rung for _, rung in climbs(readings, explained=0.0, is_clock=is_clock)]
     assert rungs[: rungs.index(Rung.NATIVE)].count(Rung.SECOND) == looks
-
-
-def test_memray_is_not_asked_about_pythons_own_blocks() -> None:
-    """Breaks when the look that would tell is put off by two windows that cannot see the growth."""
-    readings = [row * 30 * KIB for row in range(300)]
-    asked = [rung for _, rung in climbs(readings, explained=0.0, of_python=0.4)]
-    not_asked = [rung for _, rung in climbs(readings, explained=0.0, of_python=0.76)]
-    assert Rung.NATIVE in asked
-    assert Rung.NATIVE not in not_asked
-    assert not_asked.count(Rung.SECOND) > asked[: asked.index(Rung.NATIVE)].count(Rung.SECOND)
 
 
 @given(st.integers(1, 40))

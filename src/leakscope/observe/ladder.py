@@ -65,10 +65,6 @@ is three times as much in the longer. Of short steps a row has several, and the 
 longer than meant: five steps and nine tell nothing (one run in two of zoo/native-tables-ctypes), so
 the second is twice the first as it was."""
 _ENOUGH_EXPLAINED = 0.5
-_MOSTLY = 0.5
-"""Of the growth, in Python's own small blocks: memray sees none of those, so two windows of it only
-put off the look that would tell. zoo/undo-linked-list had 0.76, and was GROWING in one run of three
-for want of a third look."""
 _LOOKS_BEFORE_NATIVE = 2
 _AT_MOST_ROWS = 0.6
 """What is kept once an epoch has hardly grown between the first look and the second: where memory
@@ -172,10 +168,9 @@ class Ladder:
         cpu_ns: int,
         once_ns: int = 0,
         explained: float = 1.0,
-        of_python: float = 0.0,
     ) -> None:
         """A rung has been climbed: pay, and say when the next is due. `once_ns` of its cost will
-        not come again. `of_python`: the share of the growth that is Python's own blocks."""
+        not come again."""
         # Time of the processor is what is paid: on a crowded machine a look waits for its turn.
         cost_ns = min(cpu_ns, ended_ns - began_ns)
         last_ns, last_step = self._last
@@ -197,7 +192,7 @@ class Ladder:
             self._look_step = step
             self._cost_ns = max(cost_ns, 1)
             cost_ns += self._slowed_ns(began_ns, last_ns, step - last_step)
-            self._after_look(step, explained, is_python=of_python > _MOSTLY)
+            self._after_look(step, explained)
         elif rung is Rung.NATIVE:
             self._native_ns = max(float(cost_ns - once_ns), 0.0)
             self._native_once_ns = once_ns
@@ -213,14 +208,13 @@ class Ladder:
             self._after_look(step, 0.0)
         self._budget.pay(cost_ns, ended_ns - began_ns)
 
-    def _after_look(self, step: int, explained: float, *, is_python: bool = False) -> None:
+    def _after_look(self, step: int, explained: float) -> None:
         low, high = _WELL_EXPLAINED
         self._is_well_explained = low <= explained <= high
-        may_be_native = explained < _ENOUGH_EXPLAINED and (
+        is_unexplained = explained < _ENOUGH_EXPLAINED and (
             self._rises_at_most_rows or self._looks >= _LOOKS_BEFORE_NATIVE
         )
-        may_be_native = may_be_native and not is_python
-        if may_be_native and self._native_windows < len(_STEPS_IN_NATIVE_WINDOW):
+        if is_unexplained and self._native_windows < len(_STEPS_IN_NATIVE_WINDOW):
             self._next, self._at_step = Rung.NATIVE, step + 1
             return
         # Twice as far as the last look was, however long native windows took since.

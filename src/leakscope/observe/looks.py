@@ -83,8 +83,7 @@ class Looks:
         self._started_up_ns = 0
         self._overhead_bytes = 0
         self._has_told_sources = False
-        self._grown_on_devices = self._grown_in_python = 0.0
-        """Shares of the growth up to the last look."""
+        self._grown_on_devices = 0.0
         self.door: Door | None = None
         """To the devices, once the framework that has them is there."""
         self._errand = _errand
@@ -236,7 +235,6 @@ class Looks:
             cpu_ns=thread_time_ns() - began_cpu_ns,
             once_ns=once_ns,
             explained=max(inquiry.explained, self._grown_on_devices),
-            of_python=self._grown_in_python,
         )
         self._mark(rung, ended_ns - began_ns, step)
         self.take_censuses()
@@ -314,15 +312,16 @@ class Looks:
 
     def _write(self, inquiry: Inquiry, step: int) -> None:
         of_blocks = 0 if self._pulse.has_pool else _BLOCK_BYTES
-        in_python = of_blocks * self._grown("blocks_count")
-        grown = self._grown("in_use_bytes") + in_python
+        grown = sum(
+            (self._last.get(name, 0) - self._first.get(name, 0)) * size
+            for name, size in (("in_use_bytes", 1), ("blocks_count", of_blocks))
+        )
         on_devices = sum(
             self._last[name] - self._first.get(name, 0) for name in self._last if ":" in name
         )
         total = max(grown, 0) + max(on_devices, 0)
         # What grows on a device is no native memory of the host: memray would see none of it.
         self._grown_on_devices = max(on_devices, 0) / total if total else 0.0
-        self._grown_in_python = in_python / total if total else 0.0
         holdings = inquiry.second_look(step, float(total))
         if inquiry.device_sites:
             steps = inquiry.device_steps
@@ -338,9 +337,6 @@ class Looks:
             self._writer.append(holding)
         if holdings:
             self.tell_sources()
-
-    def _grown(self, counter: str) -> int:
-        return self._last.get(counter, 0) - self._first.get(counter, 0)
 
     def tell_sources(self) -> None:
         if self._has_told_sources:
