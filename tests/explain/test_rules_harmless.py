@@ -193,6 +193,12 @@ def test_the_longest_batch_so_far(tmp_path: Path) -> None:
     assert "rose 3 times, by 47.0 MiB" in found["LS008"]
 
 
+def test_by_the_clock_nobody_knows_what_a_step_needs(tmp_path: Path) -> None:
+    resident = wobble(records(9, 32, 90, 300, each=12 * MIB), 20 * KIB)
+    made = recording(tmp_path).steps(500, in_use=flat(), rss=resident, source="tick")
+    assert "LS008" not in said(made)
+
+
 def test_live_memory_that_rises_with_it_is_kept(tmp_path: Path) -> None:
     made = recording(tmp_path).steps(
         500,

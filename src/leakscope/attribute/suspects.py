@@ -41,8 +41,6 @@ _SMALLEST_SHARE = 0.02
 _ENOUGH_EXPLAINED = 0.5
 _NEARLY_ALL = 0.9
 """From here on nothing is to be gained by another measure of the growth. A choice."""
-_SMALL_GRAPH = 0.25
-"""Of the growth. Two programs with ever longer sequences had 0.06; no other value was tried."""
 _SMALL_IN_PASSING = 0.1
 """Of the growth. `samples = [...]`, made anew in every step and no longer than the step before, was
 told of beside the leak, with 0.03 of it, where the first look met another list at its address. By
@@ -53,6 +51,10 @@ _AGREES = 0.2
 other value was tried."""
 SHARED_PAGES = "shared-pages"
 PILE = "pile"
+
+_MAY_BE_MADE_ANEW = ("array", "graph")
+"""A larger batch, or the loss over a longer sequence. If a loss leads to a state that is carried
+on, it is the state that was found: the smallest graph that somebody holds."""
 
 _NAMED = ("attribute", "global", "class", "local", "closure", "cache", "generator", "default")
 
@@ -115,7 +117,7 @@ def explain_growth(
         suspect = _suspect(holding, rate / measured, sources)
         if min(suspect.share, 1.0) <= in_passing and _is_in_passing(holding):
             continue
-        named = suspect.named if _may_be_made_anew(suspect) else None
+        named = suspect.named if holding.kind in _MAY_BE_MADE_ANEW else None
         if named is not None and not is_carried_on(sources, named):
             continue  # larger than the one before it, of which nothing is kept
         found.append(suspect)
@@ -146,14 +148,6 @@ def _is_in_passing(holding: Holding) -> bool:
     within = zip(holding.counts[1::2], holding.counts[2::2], strict=False)
     rises = sum(after > before for (_, before), (_, after) in pairwise(holding.counts))
     return rises <= 1 and all(after <= before for (_, before), (_, after) in within)
-
-
-def _may_be_made_anew(suspect: Suspect) -> bool:
-    """An array; or a graph that is little of the growth, as that of a loss over ever longer
-    sequences is. A loss that is made anew may lead to a state that is not, but then its graph is
-    most of what grows."""
-    kind = suspect.holding.kind
-    return kind == "array" or (kind == "graph" and suspect.share < _SMALL_GRAPH)
 
 
 def _by_later_growth(

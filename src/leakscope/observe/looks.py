@@ -147,6 +147,7 @@ class Looks:
                 self._pulse.next_row_ns = monotonic_ns() + _SOON_NS
         except BaseException:
             self.abandon()
+            self._pulse.is_disturbed = False
             self._reset()
             raise
 
@@ -202,6 +203,9 @@ class Looks:
     def _climb(self, rung: Rung, step: int) -> None:
         began_ns, began_cpu_ns = monotonic_ns(), thread_time_ns()
         before = self._pulse.counters()
+        # By the clock another thread takes rows meanwhile: what lies in the heap now is ours too.
+        # The import of memray, 1.6 MiB, was a program's growth (zoo/cycles-in-plain-python).
+        self._pulse.is_disturbed = True
         inquiry = self._inquire()
         once_ns = 0
         if rung is Rung.FIRST:
@@ -219,10 +223,10 @@ class Looks:
         else:
             self._close_native(step)
         is_native = self._native is not None and self._native.is_open
-        self._pulse.is_disturbed = inquiry.is_tracing or is_native
         if rung is Rung.FIRST:
             self._count_our_own(before, inquiry.own_bytes)
         self._pulse.own_bytes = self._overhead_bytes + inquiry.own_bytes
+        self._pulse.is_disturbed = inquiry.is_tracing or is_native
         for gap in inquiry.gaps:
             self._writer.append(gap)
         inquiry.gaps.clear()
