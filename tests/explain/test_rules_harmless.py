@@ -218,3 +218,14 @@ def test_arenas_of_threads(tmp_path: Path, threads: int, is_told: bool) -> None:
     assert ("LS009" in found) is is_told
     if is_told:
         assert "from 3 to 15" in found["LS009"]
+
+
+@pytest.mark.parametrize(("threads_rise", "is_told"), [(40, True), (80, False)])
+def test_threads_that_were_counted_late(tmp_path: Path, threads_rise: int, is_told: bool) -> None:
+    """Breaks when the first count, at step 40, hides that threads were becoming more before it; or
+    when threads that came after memory had risen are the reason of that."""
+    held = rising_until(120, 400 * KIB, 4 * MIB)
+    made = recording(tmp_path).steps(300, in_use=flat(), held=held, rss=flat(300 * MIB))
+    for step in range(40, 300, 10):
+        made.sample(step, threads_count=7 + max(step - threads_rise, 0) // 10)
+    assert ("LS009" in said(made)) is is_told

@@ -47,7 +47,10 @@ def thread_arenas(case: RunCase) -> str | None:
     before, most = (int(counts[0]), int(counts.max())) if len(counts) else (0, 0)
     if most - before < _MORE_THREADS:
         return None
-    began = float(steps[np.argmax(counts > before) - 1])
+    last_before = int(np.argmax(counts > before)) - 1
+    # More at the second count already: they may have begun before the first, which comes late in
+    # a program of fast steps (5 to 19 steps into zoo/decode-pool-arenas).
+    began = float(steps[last_before]) if last_before else held.steps[0]
     rise = held.values[-1] - held.values[0]
     since = _rise_from(began, held)
     if rise < _RISE_WORTH_SAYING or since < _AFTERWARDS * rise:
