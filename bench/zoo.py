@@ -95,6 +95,9 @@ class Answer:
     """Growth that was said over true growth, the nearest one; None where there is none."""
     first: str
     """The first finding: rule, keeper or site, holder path."""
+    unexplained: float | None
+    """Share of the growth that no finding accounts for; None where it was not called a leak, or
+    where nothing in Python holds it."""
     seconds: float
     because: str
     note: str
@@ -184,10 +187,18 @@ def _answer(program: Program, said: dict[str, Any], seconds: float, note: str) -
         bytes_per_step=float((lead.get("bytes_per_step") or {}).get("value") or 0.0),
         rate_ratio=ratio,
         first=_in_short(findings[0]) if findings else "",
+        unexplained=_unexplained(program, said),
         seconds=seconds,
         because=str(said.get("because") or ""),
         note=note,
     )
+
+
+def _unexplained(program: Program, said: dict[str, Any]) -> float | None:
+    if not program.holder_names or said.get("verdict") != "leak":
+        return None
+    explained = sum(float(finding["share"]) for finding in said["findings"])
+    return max(1.0 - explained, 0.0)
 
 
 def _first_match(
@@ -287,6 +298,16 @@ def summary(answers: Sequence[Answer]) -> list[str]:
         f"(LEAK {sum(answer.got == 'leak' for answer in harmless)}), "
         f"verdict {_sum(harmless, 'verdict')}",
     ]
+    unexplained = {answer.name: answer.unexplained for answer in leaks}
+    told = {name: share for name, share in unexplained.items() if share is not None}
+    if told:
+        worst = max(told, key=told.__getitem__)
+        lines.append(
+            f"not explained, of leaks that Python objects hold: median "
+            f"{statistics.median(told.values()):.1%}, below 10 % in "
+            f"{_share(sum(share < 0.1 for share in told.values()), len(told))}, "
+            f"most {told[worst]:.0%} ({worst})"
+        )
     if answers:
         seconds = statistics.median(answer.seconds for answer in answers)
         lines.append(f"seconds a run: median {seconds:.1f}")
