@@ -33,6 +33,8 @@ _AGREES = 1.5
 """Python's blocks rise evenly, and only whether they are garbage is open; or malloc's counter rises
 and only how steadily is: a holder that takes what they rise by answers that, with one look. A block
 counts as 71 bytes and may be half or twice that; no experiment has scanned the factor."""
+_FOLLOWED = 0.7
+"""Of the run: counted so far, nothing has to be told from counters that scatter. A choice."""
 _ALIKE = 2.0
 """The fastest and the slowest stretch between looks differ by no more: it does not slow down."""
 _SMALLEST_RATE = 1024.0
@@ -118,8 +120,13 @@ def _certain(
         growth = _steady_growth(suspect, last_step, account.device, fewest)
         if growth is None or not _is_certain(suspect, sources):
             continue
-        # Blocks that agree were judged to the last step already.
-        if is_agreed or not _is_contradicted(growth, suspect, recording, last_step, account.device):
+        # Blocks that agree were judged to the last step already, and so was what has been counted.
+        is_followed = bool(suspect.later) and suspect.later[-1][0] >= _FOLLOWED * last_step
+        if (
+            is_agreed
+            or is_followed
+            or not _is_contradicted(growth, suspect, recording, last_step, account.device)
+        ):
             yield suspect, growth
 
 
@@ -154,11 +161,12 @@ def _steady_growth(
     suspect: Suspect, last_step: int, device: str | None, fewest_counts: int
 ) -> Growth | None:
     """How fast it grows, if it has grown evenly between all its looks, and by enough."""
-    holding = suspect.holding
-    if len(holding.counts) < fewest_counts:
+    holding, later = suspect.holding, suspect.later
+    if len(holding.counts) + len(later) < fewest_counts:
         return None
     # From look to look; the few steps of a window are too short to tell a rate from.
-    looks = [holding.counts[0], *holding.counts[1::2]]
+    looks = [holding.counts[0], *holding.counts[1::2], *later[1::2], *later[-1:]]
+    looks = sorted(set(looks))
     rates = [
         bytes_on(holding, device) * (after - before) / (step - since)
         for (since, before), (step, after) in pairwise(looks)

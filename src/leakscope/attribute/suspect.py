@@ -24,6 +24,8 @@ class Suspect(NamedTuple):
     """At how many looks in a row it had grown."""
     is_kept_in_hook: bool = False
     """The keeping statement is part of a function that torch calls as a hook."""
+    later: tuple[tuple[int, int], ...] = ()
+    """(step, how many), read by its name after the last look."""
 
 
 def topmost(suspects: list[Suspect]) -> list[Suspect]:

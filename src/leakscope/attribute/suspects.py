@@ -32,6 +32,7 @@ from leakscope.attribute.measured import (
 )
 from leakscope.attribute.native import native_suspects
 from leakscope.attribute.places import site_of
+from leakscope.attribute.recounted import Counts, counted_later, why_it_stops
 from leakscope.attribute.suspect import Suspect, topmost
 from leakscope.attribute.unweighed import give_the_rest
 from leakscope.model import Holding, Link, Site
@@ -73,7 +74,10 @@ class Explained(NamedTuple):
 def suspects_of(recording: Recording, process: str) -> list[Suspect]:
     """The holders of the last look, whatever the counters say; without shares."""
     sources = sources_for(recording, process)
-    return [_suspect(holding, 0.0, sources) for holding in _latest(recording.holdings, process)]
+    return [
+        _suspect(holding, 0.0, sources, counted_later(recording, holding))
+        for holding in _latest(recording.holdings, process)
+    ]
 
 
 def explain_growth(
@@ -114,7 +118,8 @@ def explain_growth(
         rate = count * bytes_on(holding, device)
         if measured <= 0 or count <= 0 or (rate <= 0 and not holding.opaque):
             continue
-        suspect = _suspect(holding, rate / measured, sources)
+        later = counted_later(recording, holding)
+        suspect = _suspect(holding, rate / measured, sources, later)
         if min(suspect.share, 1.0) <= in_passing and _is_in_passing(holding):
             continue
         named = suspect.named if holding.kind in _MAY_BE_MADE_ANEW else None
@@ -237,10 +242,13 @@ def _count_per_step(holding: Holding) -> float:
     return (last - first) / (last_step - first_step) if last_step > first_step else 0.0
 
 
-def _suspect(holding: Holding, share: float, sources: Mapping[str, str]) -> Suspect:
+def _suspect(
+    holding: Holding, share: float, sources: Mapping[str, str], later: Counts = ()
+) -> Suspect:
     named = _named_link(holding)
     guard = has_capacity_guard(sources, named) if named is not None else None
     keeper = _keeper(holding, named, sources)
+    is_bounded = holding.bound or (f"line {guard.line} seems to bound it" if guard else "")
     return Suspect(
         holding=holding,
         share=share,
@@ -249,8 +257,9 @@ def _suspect(holding: Holding, share: float, sources: Mapping[str, str]) -> Susp
         keeper=keeper,
         named=named,
         fingerprint=fingerprint(holding.path, holding.grows_at, holding.kind),
-        is_bounded=holding.bound or (f"line {guard.line} seems to bound it" if guard else ""),
+        is_bounded=is_bounded or why_it_stops(holding, later),
         looks=_looks(holding),
+        later=later,
         is_kept_in_hook=keeper is not None and is_in_hook(sources, keeper),
     )
 

@@ -32,6 +32,7 @@ from leakscope.model.lines import LineFigures, LineRow
 from leakscope.model.pictured import Branch, Curve, Excerpt, Exhibit, Layer, Panel, Picture, Span
 from leakscope.model.recorded import (
     BACKWARD,
+    COUNTED,
     DEVICE_TOOL,
     DRIVER_GAP,
     FORMAT_VERSION,
@@ -91,6 +92,7 @@ __all__ = [
     "BACKWARD",
     "BISECTION_SCHEMA",
     "COMPARISON_SCHEMA",
+    "COUNTED",
     "DEVICE_TOOL",
     "DRIVER_GAP",
     "FORMAT_VERSION",

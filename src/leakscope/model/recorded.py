@@ -130,6 +130,9 @@ LOOKS = ("look", "look done")
 """Marks at the end of a look: with the counters from before it, and without."""
 
 
+COUNTED = "counted"
+"""Of a mark: the length, later on, of something that a look found growing; `text` is its path."""
+
 REMEDY = "remedy"
 """Mark at the end of a run: what was tried (`text`), and every counter `before` and `after`."""
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from leakscope.model import (
+    COUNTED,
     DEVICE_TOOL,
     LOOKS,
     REMEDY,
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from leakscope.observe.devices import Door
     from leakscope.observe.inquiry import Inquiry
     from leakscope.observe.native_sites import NativeWindow
+    from leakscope.observe.recount import Recount
 
 _SOON_NS = 500_000
 """When the next row is due while a window is open: at the next step, whatever the pace."""
@@ -87,6 +89,7 @@ class Looks:
         self.door: Door | None = None
         """To the devices, once the framework that has them is there."""
         self._errand = _errand
+        self._recount: Recount | None = None
         self._reset()
 
     def _reset(self) -> None:
@@ -94,6 +97,7 @@ class Looks:
             self.budget, is_clock=self._source == _CLOCK, is_foreign=foreign.is_present()
         )
         self._watch.forget()
+        self._recount = None
         self._first: dict[str, int] = {}
         self._last: dict[str, int] = {}
 
@@ -124,6 +128,8 @@ class Looks:
         )
         is_tracing = self._inquiry is not None and self._inquiry.is_tracing
         if rung is None and not is_tracing:
+            if self._recount is not None and self._recount.is_due(step) and source != _CLOCK:
+                self._count_again(self._recount, step)
             return
         if source == _CLOCK and not is_main_thread():
             self._errand.send(guarded(partial(self._act, rung, step), "attribution", self._gap))
@@ -310,7 +316,9 @@ class Looks:
 
             import leakscope.observe.sources  # noqa: F401
             from leakscope.observe.inquiry import Inquiry
+            from leakscope.observe.recount import Recount
 
+            self._recount = Recount()
             self._inquiry = Inquiry(self._process, self._now, self.door)
         return self._inquiry
 
@@ -339,8 +347,17 @@ class Looks:
         holdings += piles
         for holding in holdings:
             self._writer.append(holding)
+        if self._recount is not None:
+            self._recount.follow(holdings, step)
         if holdings:
             self.tell_sources()
+
+    def _count_again(self, recount: Recount, step: int) -> None:
+        moment = replace(self._now(), step=step)
+        for path, length in recount.count(step):
+            values = {"length": length}
+            mark = Mark(moment, self._process, COUNTED, 0, values, storable(path), self._source)
+            self._writer.append(mark)
 
     def tell_sources(self) -> None:
         if self._has_told_sources:

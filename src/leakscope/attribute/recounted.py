@@ -1,0 +1,42 @@
+"""What became of a holder after the last look: its lengths, as they were read by its name."""
+
+from __future__ import annotations
+
+from leakscope.model import COUNTED, Holding
+from leakscope.record.reader import Recording
+
+_SPANS = 2.0
+"""So many times the distance between its looks without one more entry: it has stopped."""
+
+Counts = tuple[tuple[int, int], ...]
+
+
+def counted_later(recording: Recording, holding: Holding) -> Counts:
+    """(step, length) after the last look, in the order of the steps."""
+    words = " > ".join(link.via for link in holding.path[: holding.grows_at + 1])
+    last = holding.counts[-1][0]
+    return tuple(
+        sorted(
+            (mark.at.step, mark.values["length"])
+            for mark in recording.marks
+            if mark.what == COUNTED
+            and mark.process == holding.process
+            and mark.text == words
+            and mark.at.step is not None
+            and mark.at.step > last
+        )
+    )
+
+
+def why_it_stops(holding: Holding, later: Counts) -> str:
+    """It was emptied, or has not grown for long; empty if it goes on growing, or nobody looked."""
+    before_step, before = holding.counts[-1]
+    for step, length in later:
+        if length < before:
+            return f"it had {before:,} entries at step {before_step:,} and {length:,} at {step:,}"
+        before_step, before = step, length
+    if not later:
+        return ""
+    (first, _), (last, at_look), (end, at_end) = holding.counts[0], holding.counts[-1], later[-1]
+    has_stopped = at_end <= at_look and end - last > _SPANS * (last - first)
+    return f"it has had {at_end:,} entries since step {last:,}" if has_stopped else ""

@@ -1,0 +1,159 @@
+"""How long the things are by now that a look found growing: read again by their names.
+
+A look says who holds; that it still does, a thousand steps later, takes no look. `local calibration
+in main()` or `module train > .cache` is found again by its name, from the root down, and only its
+length is read: 20 µs, and no object of the program is kept in between. A list that is made anew for
+every epoch shows so too: it is shorter than it was.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import deque
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from leakscope.model import Holding, Link
+from leakscope.observe.anatomy import (
+    attribute_of,
+    class_dict,
+    class_file,
+    is_kind,
+    module_dict,
+    module_file,
+    slots_of,
+)
+from leakscope.observe.frames import locals_of, running_frames
+
+_FARTHER = 1.25
+"""From one count to the next: a run of a million steps has sixty of them, and the last lies in its
+last fifth."""
+_FEWEST_STEPS = 8
+_MOST_FOLLOWED = 8
+_VARIABLES = ("local", "closure")
+_MODULE_TABLES = ("_modules", "_buffers", "_parameters")
+_BASES: tuple[type, ...] = (list, dict, set, deque)
+_KEY_BEGINS, _KEY_ENDS = '["', '"]'
+
+
+class Counted(NamedTuple):
+    """One of them, with its length now."""
+
+    path: str
+    length: int
+
+
+class Recount:
+    """Follows what the last look told of. Keeps words and numbers only."""
+
+    def __init__(self) -> None:
+        self._paths: list[tuple[Link, ...]] = []
+        self._first = self._next = 0
+
+    def follow(self, holdings: list[Holding], step: int) -> None:
+        """From now on these, instead of those before."""
+        paths = [one.path[: one.grows_at + 1] for one in holdings if _can_be_followed(one)]
+        self._paths = paths[:_MOST_FOLLOWED]
+        if self._paths:
+            self._first = self._first or min(holding.counts[0][0] for holding in holdings)
+            self._put_off(step)
+
+    def is_due(self, step: int) -> bool:
+        return bool(self._paths) and step >= self._next
+
+    def count(self, step: int) -> list[Counted]:
+        """All that are found again; a variable of a function that has returned is not."""
+        self._put_off(step)
+        counted = []
+        for path in self._paths:
+            length = _length_at(path)
+            if length is not None:
+                counted.append(Counted(words_of(path), length))
+        return counted
+
+    def forget(self) -> None:
+        self._paths = []
+
+    def _put_off(self, step: int) -> None:
+        farther = self._first + int((step - self._first) * _FARTHER)
+        self._next = max(farther, step + _FEWEST_STEPS)
+
+
+def words_of(path: tuple[Link, ...]) -> str:
+    return " > ".join(link.via for link in path)
+
+
+def _can_be_followed(holding: Holding) -> bool:
+    """One container, each link to which has a name of its own."""
+    if holding.kind != "container" or holding.holders > 1:
+        return False
+    root, *links = holding.path[: holding.grows_at + 1]
+    has_root = root.kind in ("module", "class") or (root.kind in _VARIABLES and bool(root.name))
+    return has_root and all(link.name or _key_in(link) is not None for link in links)
+
+
+def _key_in(link: Link) -> str | None:
+    """Of `["loss"]`, the key; None for an item that has none of its own."""
+    if link.via.startswith(_KEY_BEGINS) and link.via.endswith(_KEY_ENDS):
+        return link.via[len(_KEY_BEGINS) : -len(_KEY_ENDS)]
+    return None
+
+
+def _length_at(path: tuple[Link, ...]) -> int | None:
+    root, *links = path
+    for start in _places_of(root):
+        place = start
+        for link in links:
+            place = _next_place(place, link) if place is not None else None
+        for base in _BASES:
+            if is_kind(place, base):
+                return base.__len__(place)  # type: ignore[no-any-return, attr-defined]
+    return None
+
+
+def _places_of(root: Link) -> Iterator[Any]:
+    """What the first link names: a module's names, a class, the value of a variable."""
+    if root.kind == "module":
+        module = sys.modules.get(root.name)
+        if module is not None:
+            yield module_dict(module)
+    elif root.kind == "class":
+        yield from _classes_at(root)
+    else:
+        for running in running_frames():
+            code = running.frame.f_code
+            if code.co_qualname == root.scope and code.co_filename == root.file:
+                with locals_of(running.frame) as names:
+                    value = names.get(root.name)
+                if value is not None:
+                    yield value
+
+
+def _classes_at(root: Link) -> Iterator[type]:
+    outer, *inner = root.scope.split(".")
+    for module in list(sys.modules.values()):
+        names = module_dict(module)
+        if module_file(names) == root.file:
+            place: Any = names.get(outer)
+            for name in inner:
+                place = class_dict(place).get(name) if issubclass(type(place), type) else None
+            if issubclass(type(place), type) and class_file(place) == root.file:
+                yield place
+
+
+def _next_place(place: Any, link: Link) -> Any:
+    key = _key_in(link)
+    if key is not None:
+        return dict.get(place, key) if is_kind(place, dict) else None
+    if link.kind == "global":
+        return place.get(link.name) if type(place) is dict else None
+    if issubclass(type(place), type):
+        return class_dict(place).get(link.name)
+    value = attribute_of(place, link.name)
+    if value is None:
+        tables = (attribute_of(place, table) for table in _MODULE_TABLES)
+        found = (table.get(link.name) for table in tables if type(table) is dict)
+        value = next((one for one in found if one is not None), None)
+    if value is None:
+        value = next((one for name, one in slots_of(place) if name == link.name), None)
+    return value
