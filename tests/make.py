@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from leakscope.model import (
+    COUNTED,
     FORMAT_VERSION,
     REMEDY,
     BlackBox,
@@ -208,6 +209,13 @@ class Maker:
             moment = msgspec.structs.replace(self.at(step), step=step)
             values = {"in_use_bytes": int(shape(step)), "blocks_count": int(blocks)}
             self._writer(pid).append(Mark(moment, _name(pid), "look", values=values, source=source))
+        return self
+
+    def recounted(self, path: str, step: int, length: int, *, pid: int = 1) -> Maker:
+        """The length of something that a look found growing, read again by its name."""
+        moment = msgspec.structs.replace(self.at(step), step=step)
+        mark = Mark(moment, _name(pid), COUNTED, values={"length": length}, text=path)
+        self._writer(pid).append(mark)
         return self
 
     def holds(

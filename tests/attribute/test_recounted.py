@@ -1,0 +1,57 @@
+"""What became of a holder after the last look decides what counters could not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from leakscope.analysis import analyse
+from leakscope.model import Outcome
+from make import KIB, MIB, Maker, flat, line, recording, wobble
+
+PROGRAM = """\
+def fit(model, data):
+    kept = []
+    for x in data:
+        kept.append(model(x))
+"""
+
+
+def scattered(directory: Path, *later: tuple[int, int]) -> Maker:
+    """4 KiB a step under steps that take megabytes, looked at once; and counted later on."""
+    shape = wobble(line(4 * KIB), 6 * MIB)
+    maker = recording(directory).steps(300, in_use=shape, blocks=flat(1000))
+    maker.looked(40, 64, shape).source(PROGRAM)
+    maker.holds("kept", 0, 4 * KIB, counts=((40, 40), (60, 60), (64, 64)))
+    for step, length in later:
+        maker.recounted("local kept in fit()", step, length)
+    return maker
+
+
+def test_without_later_counts_the_counters_do_not_tell(tmp_path: Path) -> None:
+    assert analyse(scattered(tmp_path).done()).verdict is not Outcome.LEAK
+
+
+def test_a_list_that_is_longer_to_the_end_is_a_leak(tmp_path: Path) -> None:
+    later = [(step, step) for step in (80, 110, 150, 200, 270)]
+    report = analyse(scattered(tmp_path, *later).done())
+    assert report.verdict is Outcome.LEAK
+    assert report.findings[0].bytes_per_step == pytest.approx(4 * KIB, rel=0.1)
+
+
+@pytest.mark.parametrize("last", [3, 64], ids=["emptied", "no longer growing"])
+def test_one_that_is_not_is_none(tmp_path: Path, last: int) -> None:
+    later = [(80, 64), (110, 64), (150, 64), (200, 64), (270, last)]
+    assert analyse(scattered(tmp_path, *later).done()).verdict is not Outcome.LEAK
+
+
+def test_growth_that_a_holder_does_not_share_is_not_its(tmp_path: Path) -> None:
+    """The counters grow, the list was made anew: it is told with the reason, and is no evidence."""
+    shape = line(30 * KIB)
+    maker = recording(tmp_path).steps(300, in_use=shape, blocks=flat(1000)).source(PROGRAM)
+    maker.looked(40, 64, shape)
+    maker.holds("kept", 0, 29 * KIB, counts=((40, 40), (60, 60), (64, 64)))
+    report = analyse(maker.recounted("local kept in fit()", 200, 3).done())
+    assert report.verdict is Outcome.GROWING
+    assert "64 entries at step 64 and 3 at 200" in report.findings[0].says
