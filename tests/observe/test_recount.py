@@ -22,14 +22,14 @@ class Trainer:
     seen: list[Any] = []  # noqa: RUF012 - that it is shared is the point
 
     def __init__(self) -> None:
-        self.history = {"loss": [Thing()]}
+        self.history: dict[str, list[Any]] = {"loss": [Thing()]}
 
 
 class Slotted:
     __slots__ = ("items",)
 
     def __init__(self) -> None:
-        self.items = deque([Thing()])
+        self.items: deque[Any] = deque([Thing()])
 
 
 kept: list[Any] = []
