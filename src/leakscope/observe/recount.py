@@ -2,8 +2,8 @@
 
 A look says who holds; that it still does, a thousand steps later, takes no look. `local calibration
 in main()` or `module train > .cache` is found again by its name, from the root down, and only its
-length is read: 40 µs through thirty frames. No object of the program is kept in between. A list that
-is made anew for every epoch shows so too: it is shorter than it was.
+length is read: 40 µs through thirty frames. No object of the program is kept in between. A list
+that is made anew for every epoch shows so too: it is shorter than it was.
 """
 
 from __future__ import annotations
