@@ -330,3 +330,34 @@ def test_by_the_clock_one_rise_outside_of_a_window_is_no_evidence(
     each = 29 * KIB * 40 / counts[-1][1]
     report = analyse(maker.holds("kept", 0, each, counts=counts).done())
     assert report.verdict is verdict
+
+
+@pytest.mark.parametrize(
+    ("held", "every", "verdict"),
+    [
+        (0.0, None, Outcome.UNKNOWN),
+        (0.05, None, Outcome.UNKNOWN),
+        (0.3, None, Outcome.GROWING),
+        (0.9, None, Outcome.LEAK),
+        (0.0, 40, Outcome.GROWING),
+    ],
+)
+def test_blocks_that_nobody_keeps_may_be_garbage(
+    tmp_path: Path, held: float, every: int | None, verdict: Outcome
+) -> None:
+    """Breaks when trees that wait for the collector are growth: none has looked for them yet."""
+
+    def blocks(step: int) -> float:
+        return 60_000 + 700 * step
+
+    maker = recording(tmp_path).steps(
+        200, in_use=flat(100 * KIB), blocks=blocks, source="tick", collections_every=every
+    )
+    maker.looked(20, 60, flat(100 * KIB), blocks=blocks, source="tick").source(PROGRAM)
+    if held:
+        kept = 700 * held
+        counts = ((20, 20), (58, 58), (60, 60))
+        maker.holds("kept", 1.0, 71 * kept, counts=counts, blocks=(kept, 71 * kept))
+    report = analyse(maker.done())
+    assert report.verdict is verdict
+    assert len(report.findings) == (held >= 0.3)

@@ -85,6 +85,9 @@ class Account(NamedTuple):
     """Whose memory it is about; None for the host's."""
     block_bytes: float = BLOCK_BYTES.value
     """What one of Python's blocks was taken to be."""
+    is_untested: bool = False
+    """It is Python's blocks alone that grow, and no full collection has looked for garbage in
+    the second half of it."""
 
     @property
     def key(self) -> str:
@@ -135,7 +138,12 @@ def account_for(
     else:
         answer = _answer_from_outside(usable or judged, is_child=is_child)
     rest = tuple(v for v in judged.values() if v.series.metric != answer.series.metric)
-    return Account(process, answer, (answer, *rest), block_bytes=each.value)
+    is_untested = answer.series.metric == BLOCKS and not _has_collected(
+        series[BLOCKS], (answer.from_step + answer.to_step) / 2, answer.to_step
+    )
+    return Account(
+        process, answer, (answer, *rest), block_bytes=each.value, is_untested=is_untested
+    )
 
 
 def name_subject(because: str, subject: str | None) -> str:
@@ -357,7 +365,7 @@ def _without_garbage(blocks: Verdict, series: Series) -> Verdict:
     look like a slow leak until a full collection has run, and both stay a small share of all
     blocks; a leak does not stop there.
     """
-    collected = any(blocks.from_step <= series.steps[i] <= blocks.to_step for i in series.floors)
+    collected = _has_collected(series, blocks.from_step, blocks.to_step)
     grown = max(series.values) - series.values[0]
     may_be_garbage = not collected and 0 <= grown <= _GARBAGE_SHARE * series.values[0]
     if blocks.outcome is Outcome.STEADY or not may_be_garbage:
@@ -374,6 +382,11 @@ def _without_garbage(blocks: Verdict, series: Series) -> Verdict:
         return replace(blocks, outcome=Outcome.UNKNOWN, because=because)
     because += f", and they are {text.percent(grown / series.values[0])} of all blocks only."
     return replace(blocks, outcome=Outcome.STEADY, because=because)
+
+
+def _has_collected(series: Series, first: float, last: float) -> bool:
+    """Has a full collection run between these steps?"""
+    return any(first <= series.steps[i] <= last for i in series.floors)
 
 
 def _add(live: Verdict, blocks: Verdict) -> Verdict:
