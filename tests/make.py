@@ -201,13 +201,14 @@ class Maker:
         shape: Shape,
         *,
         pid: int = 1,
-        blocks: float = 1000,
+        blocks: float | Shape = 1000,
         source: str = "optimizer",
     ) -> Maker:
         """Two closer looks, with what the counters said at each."""
+        count = blocks if callable(blocks) else flat(blocks)
         for step in (first, last):
             moment = msgspec.structs.replace(self.at(step), step=step)
-            values = {"in_use_bytes": int(shape(step)), "blocks_count": int(blocks)}
+            values = {"in_use_bytes": int(shape(step)), "blocks_count": int(count(step))}
             self._writer(pid).append(Mark(moment, _name(pid), "look", values=values, source=source))
         return self
 
@@ -234,6 +235,7 @@ class Maker:
         file: str = "/there/train.py",
         on_device: dict[str, float] | None = None,
         part: str = "tensors",
+        blocks: tuple[float, float] = (0.0, 0.0),
         below: tuple[Link, ...] = (),
     ) -> Maker:
         """A list that grows under this name in `fit()`, as the last look saw it; or something in
@@ -255,6 +257,8 @@ class Maker:
                 counts,
                 each,
                 parts={part: each},
+                blocks_each=blocks[0],
+                in_blocks=blocks[1],
                 on_device=on_device or {},
                 bound=bound,
                 sites=sites,

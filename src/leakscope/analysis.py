@@ -9,6 +9,7 @@ from leakscope.attribute.decided import decide
 from leakscope.attribute.growth import Attribution, attribute, prove
 from leakscope.attribute.measured import CLOCK, looked_at
 from leakscope.attribute.suspects import sources_for
+from leakscope.attribute.untested import doubt
 from leakscope.engines import Engine, here
 from leakscope.explain.catalogue import harmless_in, load_catalogue
 from leakscope.explain.findings import Scene, findings_of, unexplained_of
@@ -104,6 +105,7 @@ def _examine(
     names |= {one.process: crowd_of(names[one.parent]) for one in judged.crowds}
     decided = decide(judged, recording, run.axis.last_step)
     attribution = attribute(recording, decided, is_by_holders=decided is not judged)
+    decided, attribution = doubt(decided, attribution)
     overall = prove(decided, attribution)
     kinds = {process: start.kind for process, start in recording.starts.items()}
     sources = sources_for(recording, run.axis.process or "")

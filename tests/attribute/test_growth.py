@@ -153,6 +153,23 @@ def test_what_lies_inside_of_a_finding_is_no_finding_of_its_own(tmp_path: Path) 
     assert finding.share == pytest.approx(0.9 * 1.05, rel=0.02)
 
 
+@pytest.mark.parametrize(("name", "findings"), [("__dict__", 1), ("history", 2)])
+def test_the_attributes_of_what_is_kept_are_part_of_it(
+    tmp_path: Path, name: str, findings: int
+) -> None:
+    """Breaks when a list of objects is told, and once more the attributes of one that lies where
+    another's were. A list that each of them has is another matter."""
+    maker = growing(tmp_path).holds("kept", 1.0, 20 * KIB)
+    below = (
+        Link("[x]", "Request", "item"),
+        Link(f".{name}", "dict", "attribute", name, "/there/library.py", "Request"),
+    )
+    maker.holds("kept", 0.3, 20 * KIB, below=below)
+    report = analyse(maker.done())
+    assert len(report.findings) == findings
+    assert sum(finding.share for finding in report.findings) == pytest.approx(26 / 30, rel=0.02)
+
+
 def test_what_a_step_has_in_flight_is_no_leak(tmp_path: Path) -> None:
     """Breaks when gradients that are alive at the end of every window are blamed."""
     report = analyse(windows(growing(tmp_path), (5, 6, 6, 100 * KIB)).done())
@@ -243,6 +260,24 @@ def test_numbers_are_small_blocks_where_resident_memory_says_so(tmp_path: Path) 
     assert report.findings[0].share == pytest.approx(1.0, abs=0.05)
 
 
+@pytest.mark.parametrize(("held", "kib"), [(1.0, 31.25), (0.6, 46.48), (0.4, 69.34)])
+def test_blocks_are_as_large_as_those_that_holders_keep(
+    tmp_path: Path, held: float, kib: float
+) -> None:
+    """1,000 blocks a step, numbers that a list keeps or 0.6 of them, each of 32 bytes; the rest is
+    of the usual size. A list with fewer says nothing of the others."""
+
+    def blocks(step: int) -> float:
+        return 1e6 + 1000 * step
+
+    maker = recording(tmp_path).steps(200, in_use=flat(100 * KIB), blocks=blocks)
+    maker.looked(20, 60, flat(100 * KIB), blocks=blocks).source(PROGRAM)
+    kept = 1000 * held
+    report = analyse(maker.holds("kept", 1.0, 32 * kept, blocks=(kept, 32 * kept)).done())
+    assert report.verdicts[0].bytes_per_step.value == pytest.approx(kib * KIB, rel=0.01)
+    assert report.findings[0].share == pytest.approx(31.25 * held / kib, rel=0.02)
+
+
 @pytest.mark.parametrize("seed", [5, 6])
 def test_a_share_of_blocks_is_not_made_smaller_by_what_steps_have_in_flight(
     tmp_path: Path, seed: int
@@ -295,3 +330,34 @@ def test_by_the_clock_one_rise_outside_of_a_window_is_no_evidence(
     each = 29 * KIB * 40 / counts[-1][1]
     report = analyse(maker.holds("kept", 0, each, counts=counts).done())
     assert report.verdict is verdict
+
+
+@pytest.mark.parametrize(
+    ("held", "every", "verdict"),
+    [
+        (0.0, None, Outcome.UNKNOWN),
+        (0.05, None, Outcome.UNKNOWN),
+        (0.3, None, Outcome.GROWING),
+        (0.9, None, Outcome.LEAK),
+        (0.0, 40, Outcome.GROWING),
+    ],
+)
+def test_blocks_that_nobody_keeps_may_be_garbage(
+    tmp_path: Path, held: float, every: int | None, verdict: Outcome
+) -> None:
+    """Breaks when trees that wait for the collector are growth: none has looked for them yet."""
+
+    def blocks(step: int) -> float:
+        return 60_000 + 700 * step
+
+    maker = recording(tmp_path).steps(
+        200, in_use=flat(100 * KIB), blocks=blocks, source="tick", collections_every=every
+    )
+    maker.looked(20, 60, flat(100 * KIB), blocks=blocks, source="tick").source(PROGRAM)
+    if held:
+        kept = 700 * held
+        counts = ((20, 20), (58, 58), (60, 60))
+        maker.holds("kept", 1.0, 71 * kept, counts=counts, blocks=(kept, 71 * kept))
+    report = analyse(maker.done())
+    assert report.verdict is verdict
+    assert len(report.findings) == (held >= 0.3)

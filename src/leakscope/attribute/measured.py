@@ -7,11 +7,10 @@ from collections.abc import Sequence
 from statistics import median
 
 from leakscope.judge.series import PINNED
-from leakscope.model import Holding
+from leakscope.model import USUAL_BLOCK_BYTES, Holding
 from leakscope.record.reader import Columns, Recording
 
-BLOCK_BYTES = 71.0
-"""Of a small Python object; see judge/account.py."""
+BLOCK_BYTES = USUAL_BLOCK_BYTES
 
 CLOCK = "tick"
 COUNTS_OF_A_LOOK = 3

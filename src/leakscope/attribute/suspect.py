@@ -6,6 +6,9 @@ from typing import NamedTuple
 
 from leakscope.model import Holding, Link, Site
 
+_ATTRIBUTES = "__dict__"
+"""Of an object that is kept: no table that somebody fills."""
+
 
 class Suspect(NamedTuple):
     """One holder that keeps more with every step."""
@@ -44,7 +47,9 @@ def topmost(suspects: list[Suspect]) -> list[Suspect]:
 def _is_inside(holding: Holding, other: Holding) -> bool:
     above, path = other.path[: other.grows_at + 1], holding.path[: holding.grows_at + 1]
     # A path that ends at a name of its own is another thing that the program keeps there.
-    is_below = len(path) > len(above) and all(not link.name for link in path[len(above) :])
+    is_below = len(path) > len(above) and all(
+        link.name in ("", _ATTRIBUTES) for link in path[len(above) :]
+    )
     return is_below and [_step(link) for link in path[: len(above)]] == [*map(_step, above)]
 
 

@@ -12,16 +12,28 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from leakscope import text
+from leakscope.judge.held_blocks import HeldBlocks
 from leakscope.judge.series import BLOCKS, FILES, HELD, IN_USE, RSS, USS
 from leakscope.judge.verdict import judge
-from leakscope.model import Outcome, Rate, Series, Shape, Verdict
+from leakscope.model import (
+    LARGEST_BLOCK_BYTES,
+    USUAL_BLOCK_BYTES,
+    Outcome,
+    Rate,
+    Series,
+    Shape,
+    Verdict,
+    bytes_of_a_block,
+)
 
-BLOCK_BYTES = Rate(71.0, 32.0, 512.0)
-"""Bytes of a Python block: between pymalloc's smallest useful and its largest class; 71 is what
-mixed lists, dicts and strings came to (7.2 KB for 102 blocks a step, measured by RSS)."""
+BLOCK_BYTES = Rate(USUAL_BLOCK_BYTES, 32.0, float(LARGEST_BLOCK_BYTES))
+"""Bytes of a Python block: between pymalloc's smallest useful and its largest class."""
 _NEARLY = 0.75
 """Of the smallest block, what RSS may show for each and still be believed. No experiment chose it:
 two runs of one program that keeps numbers, 32 bytes each, came to 33 and to less than 32."""
+
+_MOST_HELD = 0.5
+"""Of the blocks that came. Fewer say little of the others; what RSS grew by does then. A choice."""
 
 _SUBJECTS = {
     IN_USE: "Memory in use",
@@ -73,6 +85,9 @@ class Account(NamedTuple):
     """Whose memory it is about; None for the host's."""
     block_bytes: float = BLOCK_BYTES.value
     """What one of Python's blocks was taken to be."""
+    is_untested: bool = False
+    """It is Python's blocks alone that grow, and no full collection has looked for garbage in
+    the second half of it."""
 
     @property
     def key(self) -> str:
@@ -80,7 +95,12 @@ class Account(NamedTuple):
 
 
 def account_for(
-    process: str, series: dict[str, Series], smallest_that_matters: float, *, is_child: bool
+    process: str,
+    series: dict[str, Series],
+    smallest_that_matters: float,
+    *,
+    is_child: bool,
+    held: HeldBlocks | None = None,
 ) -> Account | None:
     """Judge the series of one process; None if there is nothing to judge."""
     judged = {}
@@ -99,6 +119,7 @@ def account_for(
         )
     if BLOCKS in judged:
         each = _block_bytes(judged[BLOCKS], judged.get(IN_USE), judged.get(RSS))
+        each = _as_held(each, held)
         judged[BLOCKS] = _without_garbage(_in_bytes(judged[BLOCKS], each), series[BLOCKS])
     usable = {
         metric: verdict
@@ -117,7 +138,12 @@ def account_for(
     else:
         answer = _answer_from_outside(usable or judged, is_child=is_child)
     rest = tuple(v for v in judged.values() if v.series.metric != answer.series.metric)
-    return Account(process, answer, (answer, *rest), block_bytes=each.value)
+    is_untested = answer.series.metric == BLOCKS and not _has_collected(
+        series[BLOCKS], (answer.from_step + answer.to_step) / 2, answer.to_step
+    )
+    return Account(
+        process, answer, (answer, *rest), block_bytes=each.value, is_untested=is_untested
+    )
 
 
 def name_subject(because: str, subject: str | None) -> str:
@@ -269,6 +295,14 @@ def _block_bytes(blocks: Verdict, live: Verdict | None, resident: Verdict | None
     return size
 
 
+def _as_held(size: Rate, held: HeldBlocks | None) -> Rate:
+    """By the weight of those that holders keep, where they keep most of them."""
+    if held is None or held.held.number < _MOST_HELD * held.grown:
+        return size
+    each = bytes_of_a_block(held.grown, held.held, size.value)
+    return Rate(each, min(each, size.low), max(each, size.high))
+
+
 def _in_bytes(blocks: Verdict, size: Rate) -> Verdict:
     """Blocks as bytes, with one block of this size."""
     count = blocks.bytes_per_step
@@ -331,7 +365,7 @@ def _without_garbage(blocks: Verdict, series: Series) -> Verdict:
     look like a slow leak until a full collection has run, and both stay a small share of all
     blocks; a leak does not stop there.
     """
-    collected = any(blocks.from_step <= series.steps[i] <= blocks.to_step for i in series.floors)
+    collected = _has_collected(series, blocks.from_step, blocks.to_step)
     grown = max(series.values) - series.values[0]
     may_be_garbage = not collected and 0 <= grown <= _GARBAGE_SHARE * series.values[0]
     if blocks.outcome is Outcome.STEADY or not may_be_garbage:
@@ -348,6 +382,11 @@ def _without_garbage(blocks: Verdict, series: Series) -> Verdict:
         return replace(blocks, outcome=Outcome.UNKNOWN, because=because)
     because += f", and they are {text.percent(grown / series.values[0])} of all blocks only."
     return replace(blocks, outcome=Outcome.STEADY, because=because)
+
+
+def _has_collected(series: Series, first: float, last: float) -> bool:
+    """Has a full collection run between these steps?"""
+    return any(first <= series.steps[i] <= last for i in series.floors)
 
 
 def _add(live: Verdict, blocks: Verdict) -> Verdict:

@@ -10,6 +10,7 @@ from leakscope.engines import Engine, here
 from leakscope.judge.account import Account, account_for
 from leakscope.judge.crowd import Crowd, crowd_of, find_crowds, parent_in
 from leakscope.judge.device_account import account_for_device
+from leakscope.judge.held_blocks import HeldBlocks, find_held_blocks
 from leakscope.judge.series import PINNED, RSS, RunSeries
 from leakscope.model import Outcome, Rate, Series, SeriesKey, Shape, Verdict
 
@@ -56,11 +57,16 @@ class Charge(NamedTuple):
     series: dict[str, Series]
     smallest_that_matters: float
     is_child: bool
+    held: HeldBlocks | None = None
 
 
 def judge_process(charge: Charge) -> Account | None:
     return account_for(
-        charge.process, charge.series, charge.smallest_that_matters, is_child=charge.is_child
+        charge.process,
+        charge.series,
+        charge.smallest_that_matters,
+        is_child=charge.is_child,
+        held=charge.held,
     )
 
 
@@ -75,7 +81,13 @@ def judge_run(
     for (metric, process), series in run.series.items():
         by_process.setdefault(process, {})[metric] = series
     charges = [
-        Charge(process, series, smallest, not _has_kind(run, process, "main"))
+        Charge(
+            process,
+            series,
+            smallest,
+            not _has_kind(run, process, "main"),
+            find_held_blocks(run.recording, process),
+        )
         for process, series in by_process.items()
         if not _has_kind(run, process, "helper")
     ]

@@ -87,6 +87,13 @@ from leakscope.model.reported import (
     TraceLine,
     Verdict,
 )
+from leakscope.model.small_blocks import (
+    LARGEST_BLOCK_BYTES,
+    NO_BLOCKS,
+    USUAL_BLOCK_BYTES,
+    Blocks,
+    bytes_of_a_block,
+)
 
 __all__ = [
     "BACKWARD",
@@ -97,12 +104,16 @@ __all__ = [
     "DRIVER_GAP",
     "FORMAT_VERSION",
     "FREEZES",
+    "LARGEST_BLOCK_BYTES",
     "LOOKS",
+    "NO_BLOCKS",
     "REMEDY",
     "REPORT_SCHEMA",
+    "USUAL_BLOCK_BYTES",
     "BandPoint",
     "Bisection",
     "BlackBox",
+    "Blocks",
     "Branch",
     "Cause",
     "Census",
@@ -169,4 +180,5 @@ __all__ = [
     "Trial",
     "Verdict",
     "Window",
+    "bytes_of_a_block",
 ]

@@ -216,6 +216,10 @@ class Holding(Written, frozen=True, tag="holding"):
     parts: dict[str, float] = {}
     """`bytes_each` by kind: tensors, shared memory (of tensors), saved (for backward), nodes (of
     graphs), arrays, python."""
+    blocks_each: float = 0.0
+    """How many of Python's blocks one more of them keeps."""
+    in_blocks: float = 0.0
+    """Of `bytes_each`, what lies in those and is not malloc's."""
     on_device: dict[str, float] = {}
     """Of `bytes_each`, what lies in the memory of devices, by their names (`cuda:0`)."""
     holders: int = 1

@@ -13,7 +13,15 @@ from contextlib import contextmanager
 from time import monotonic_ns
 from typing import NamedTuple
 
-from leakscope.model import BACKWARD, Gap, Holding, Link, Moment, SiteTally
+from leakscope.model import (
+    BACKWARD,
+    Gap,
+    Holding,
+    Link,
+    Moment,
+    SiteTally,
+    bytes_of_a_block,
+)
 from leakscope.observe.containers import (
     Growing,
     Lengths,
@@ -39,6 +47,7 @@ from leakscope.observe.leads import (
     leads_of_graphs,
     leads_of_populations,
     our_references,
+    sum_of_blocks,
     take_kin,
     weigh_all,
 )
@@ -160,8 +169,9 @@ class Inquiry:
         self._survivors.mark(step)
         self._device_window.at_step(step)
 
-    def second_look(self, step: int, grown_bytes: float) -> list[Holding]:
-        """What has grown since the first look; `grown_bytes` is what it came to by the counters."""
+    def second_look(self, step: int, grown_bytes: float, grown_blocks: int = 0) -> list[Holding]:
+        """What has grown since the first look; `grown_bytes` is what it came to by the counters,
+        beside so many of Python's small blocks."""
         with collector_at_rest():
             self._window.pause()
             try:
@@ -169,7 +179,7 @@ class Inquiry:
             finally:
                 self._window.close()
             leads = self._ask_devices(leads, step)
-            holdings = self._follow(leads, step, grown_bytes)
+            holdings = self._follow(leads, step, grown_bytes, grown_blocks)
             self._given = NOTHING_GIVEN
             del leads
         return holdings
@@ -223,7 +233,9 @@ class Inquiry:
         is_of_backward = any(one.frames[0].file == BACKWARD for one in on_device)
         return lead._replace(sites=on_device) if is_of_backward or not lead.sites else lead
 
-    def _follow(self, leads: list[Lead], step: int, grown_bytes: float) -> list[Holding]:
+    def _follow(
+        self, leads: list[Lead], step: int, grown_bytes: float, grown_blocks: int
+    ) -> list[Holding]:
         """Weigh the leads, find who holds the largest, put those of one description together."""
         assert self._noted is not None
         ours = our_references(leads)
@@ -233,6 +245,7 @@ class Inquiry:
         weighed = weigh_all(clear, growing, ours, given)
         weighed = believe_opaque(weighed, origins.alive - self._graphs_alive)
         del clear
+        grown_bytes += grown_blocks * bytes_of_a_block(grown_blocks, sum_of_blocks(weighed))
         self.explained = _explained(weighed) / max(grown_bytes, 1.0)
         self._is_deep = self.explained < _EXPLAINED
         if self._is_deep:

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import gc
 from collections import Counter
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
+from functools import reduce
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from leakscope.model import SiteTally
+from leakscope.model import NO_BLOCKS, Blocks, SiteTally
 from leakscope.observe import foreign
 from leakscope.observe.anatomy import is_kind
 from leakscope.observe.autograd import (
@@ -96,6 +97,8 @@ class Weighed(NamedTuple):
     """Lines that made what cannot be weighed, where they were noted."""
     item: str = ""
     """The item that leads to its biggest part, in words."""
+    in_blocks: Blocks = NO_BLOCKS
+    """Of `each`, what lies in Python's blocks."""
 
     @property
     def opaque_count(self) -> int:
@@ -106,6 +109,10 @@ class Weighed(NamedTuple):
     @property
     def grown_bytes(self) -> float:
         return (self.lead.now - self.lead.before) * self.each
+
+    @property
+    def grown_blocks(self) -> Blocks:
+        return self.in_blocks.times(self.lead.now - self.lead.before)
 
 
 def leads_of_containers(growers: list[Grower]) -> list[Lead]:
@@ -281,6 +288,7 @@ def _scaled(one: Weighed, factor: float) -> Weighed:
         each=factor * one.each,
         parts={part: factor * size for part, size in one.parts.items()},
         on_device={device: factor * size for device, size in one.on_device.items()},
+        in_blocks=one.in_blocks.times(factor),
     )
 
 
@@ -306,19 +314,26 @@ def weighed(
     ignored = ignored | lead.others
     weight = weigh(lead.items, most_objects=most_visited, ignore=ignored, ours=ours, given=given)
     each, parts, shared = weight.exclusive_bytes, dict(weight.parts), weight.shared_bytes
-    chain = weight.longest
+    chain, in_blocks = weight.longest, weight.in_blocks
     if lead.keys:
         of_keys = weigh(lead.keys, most_objects=most_visited, ignore=ignored, ours=ours)
         if of_keys.exclusive_bytes > each:
             chain = (("key", type(lead.keys[0]).__name__), *of_keys.longest)
         each += of_keys.exclusive_bytes
         shared += of_keys.shared_bytes
+        in_blocks = in_blocks.plus(of_keys.in_blocks)
         for part, size in of_keys.parts.items():
             parts[part] = parts.get(part, 0.0) + size
     parts["python"] = parts.get("python", 0.0) + lead.slot_bytes
     each += lead.slot_bytes
     unseen = (weight.opaque, weight.sites)
-    return Weighed(lead, each, parts, shared, chain, weight.on_device, *unseen, weight.item)
+    return Weighed(
+        lead, each, parts, shared, chain, weight.on_device, *unseen, weight.item, in_blocks
+    )
+
+
+def sum_of_blocks(weighed: Iterable[Weighed]) -> Blocks:
+    return reduce(Blocks.plus, (one.grown_blocks for one in weighed), NO_BLOCKS)
 
 
 def _weigh_graph(lead: Lead) -> Weighed:

@@ -15,6 +15,7 @@ from leakscope.model import (
     DEVICE_TOOL,
     LOOKS,
     REMEDY,
+    USUAL_BLOCK_BYTES,
     Census,
     Gap,
     Holding,
@@ -44,7 +45,6 @@ _SOON_NS = 500_000
 """When the next row is due while a window is open: at the next step, whatever the pace."""
 
 _CLOCK = "tick"
-_BLOCK_BYTES = 71
 _MOST_SITES = 16
 _ENOUGH_EXPLAINED = 0.5
 _MUCH_HELD_BYTES = 32 << 20
@@ -323,18 +323,18 @@ class Looks:
         return self._inquiry
 
     def _write(self, inquiry: Inquiry, step: int) -> None:
-        of_blocks = 0 if self._pulse.has_pool else _BLOCK_BYTES
-        grown = sum(
-            (self._last.get(name, 0) - self._first.get(name, 0)) * size
-            for name, size in (("in_use_bytes", 1), ("blocks_count", of_blocks))
-        )
+        grown = self._last.get("in_use_bytes", 0) - self._first.get("in_use_bytes", 0)
+        blocks = self._last.get("blocks_count", 0) - self._first.get("blocks_count", 0)
+        if self._pulse.has_pool:
+            blocks = 0  # in what is in use already
         on_devices = sum(
             self._last[name] - self._first.get(name, 0) for name in self._last if ":" in name
         )
-        total = max(grown, 0) + max(on_devices, 0)
+        on_host = max(grown + blocks * USUAL_BLOCK_BYTES, 0.0)
+        total = on_host + max(on_devices, 0)
         # What grows on a device is no native memory of the host: memray would see none of it.
         self._grown_on_devices = max(on_devices, 0) / total if total else 0.0
-        holdings = inquiry.second_look(step, float(total))
+        holdings = inquiry.second_look(step, float(grown + max(on_devices, 0)), blocks)
         if inquiry.device_sites:
             steps = inquiry.device_steps
             self._writer.append(

@@ -17,6 +17,7 @@ from contextlib import suppress
 from types import FunctionType, ModuleType
 from typing import Any
 
+from leakscope.model import Blocks
 from leakscope.observe import autograd, foreign
 from leakscope.observe.autograd import HEAP_TYPE, flags_of
 from leakscope.observe.devices import (
@@ -27,7 +28,7 @@ from leakscope.observe.devices import (
     device_of,
     rounded,
 )
-from leakscope.observe.reached_types import Role, is_all_plain, look_at_type, own_plain_bytes
+from leakscope.observe.reached_types import Role, is_all_plain, look_at_type, own_plain_blocks
 
 SHARED = -1
 """Owner of what the rest of the program leads to as well."""
@@ -44,6 +45,7 @@ _MANY = 256
 would use up all that a look may visit, and count for a third of its weight."""
 _INLINE_VALUES_BYTES = 16
 """Beside eight for each, what an instance pays for attributes without a `__dict__` to hold them."""
+_ARE_VALUES_INSIDE = sys.version_info >= (3, 13)
 
 
 class Reached:
@@ -65,6 +67,9 @@ class Reached:
         """References from inside that the thing's own count knows of."""
         self.found_by: list[int] = []
         self.found_via: list[str] = []
+        self.beside: dict[int, Blocks] = {}
+        """What is counted with a thing and lies in blocks of its own: numbers and strings that were
+        sampled, attributes without a `__dict__`."""
         self.on_device: dict[int, str] = {}
         """The storages that are not in the host's memory: where they are."""
         self.items = 0
@@ -148,7 +153,8 @@ class Reached:
     def _follow_object(self, number: int, thing: Any) -> None:
         referents = gc.get_referents(thing)
         if len(referents) >= _MANY and is_all_plain(referents):
-            self.sizes[number] += own_plain_bytes(referents)
+            size, self.beside[number] = own_plain_blocks(referents)
+            self.sizes[number] += size
             return
         for referent in referents:
             self._refer(number, referent)
@@ -158,7 +164,10 @@ class Reached:
             self._add_pool(number, thing)
         referents = gc.get_referents(thing)
         if not any(type(referent) is dict for referent in referents):
-            self.sizes[number] += _INLINE_VALUES_BYTES + 8 * (len(referents) - 1)
+            values = _INLINE_VALUES_BYTES + 8 * (len(referents) - 1)
+            self.sizes[number] += values
+            if not _ARE_VALUES_INSIDE:
+                self.beside[number] = Blocks(1, values)
         for referent in referents:
             self._refer(number, referent)
 

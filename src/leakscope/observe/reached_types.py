@@ -8,6 +8,7 @@ from enum import Enum
 from types import CodeType, FrameType, FunctionType, MethodDescriptorType, ModuleType
 from typing import Any
 
+from leakscope.model import LARGEST_BLOCK_BYTES, NO_BLOCKS, Blocks
 from leakscope.observe import autograd, foreign
 from leakscope.observe.autograd import HEAP_TYPE, flags_of, mro_of
 
@@ -115,11 +116,38 @@ def is_all_plain(things: list[Any]) -> bool:
     return _PLAIN.issuperset(map(id, map(type, things)))
 
 
-def own_plain_bytes(things: list[Any]) -> int:
-    """What these weigh that nobody else holds, by a sample of them; each in the block it is in."""
+def own_plain_blocks(things: list[Any]) -> tuple[int, Blocks]:
+    """What these weigh that nobody else holds, by a sample of them: all of it, and how it lies
+    in blocks."""
     sample = range(0, len(things), max(len(things) // _SAMPLED, 1))
-    total = 0
+    total, small = 0, NO_BLOCKS
     for index in sample:
         if sys.getrefcount(things[index]) <= _OURS:
-            total += -(-sys.getsizeof(things[index]) // _ALIGNED_BYTES) * _ALIGNED_BYTES
-    return total * len(things) // len(sample)
+            size = _aligned(sys.getsizeof(things[index]))
+            total += size
+            small = small.plus(_block(size))
+    return total * len(things) // len(sample), small.times(len(things) / len(sample))
+
+
+def blocks_of(kind: type, size: int) -> Blocks:
+    """How a thing of this type and size lies in Python's blocks."""
+    for table_of, empty in _WITH_TABLES:
+        if issubclass(kind, table_of):
+            table = size - empty
+            return _block(_aligned(empty)).plus(_block(_aligned(table)))
+    return _block(_aligned(size))
+
+
+def _block(size: int) -> Blocks:
+    """Python counts what it has from malloc as a block too; malloc's counters have its bytes."""
+    if size <= 0:
+        return NO_BLOCKS
+    return Blocks(1, size if size <= LARGEST_BLOCK_BYTES else 0)
+
+
+def _aligned(size: int) -> int:
+    return -(-size // _ALIGNED_BYTES) * _ALIGNED_BYTES
+
+
+_WITH_TABLES = tuple((kind, sys.getsizeof(kind())) for kind in (dict, list, set))
+"""What these hold lies in a table of its own, beside the object."""

@@ -12,7 +12,7 @@ from leakscope.observe.anatomy import describe
 from leakscope.observe.cycles import links_of_cycle
 from leakscope.observe.gradient_cycles import links_of_gradient_cycle
 from leakscope.observe.holders import find_path
-from leakscope.observe.leads import GRADIENT_CYCLE, VAGUE, Lead, Weighed
+from leakscope.observe.leads import GRADIENT_CYCLE, VAGUE, Lead, Weighed, sum_of_blocks
 from leakscope.observe.origins import places
 from leakscope.observe.registries import registry_path
 
@@ -145,6 +145,8 @@ def tell(
     counts = [(step - lead.steps if lead.steps else since, before), (step, now)]
     if all(one.lead.then is not None for one in family):
         counts.insert(1, (opened, sum(one.lead.then or 0 for one in family)))
+    more = max(now - before, 1)
+    in_blocks = sum_of_blocks(family).times(1 / more)
     return Holding(
         at=at,
         process=process,
@@ -153,9 +155,11 @@ def tell(
         grows_at=_grows_at(lead, path),
         item=item,
         counts=tuple(counts),
-        bytes_each=sum(one.grown_bytes for one in family) / max(now - before, 1),
+        bytes_each=sum(one.grown_bytes for one in family) / more,
         shared_bytes=first.shared_bytes,
         parts=first.parts,
+        blocks_each=in_blocks.number,
+        in_blocks=in_blocks.bytes,
         on_device=_on_device(family, now - before),
         holders=len(family),
         bound=lead.bound,
@@ -197,6 +201,8 @@ def _together(one: Holding, other: Holding) -> Holding:
         one,
         counts=counts,
         bytes_each=total / max(grown + more, 1),
+        blocks_each=(grown * one.blocks_each + more * other.blocks_each) / max(grown + more, 1),
+        in_blocks=(grown * one.in_blocks + more * other.in_blocks) / max(grown + more, 1),
         on_device={
             device: (
                 grown * one.on_device.get(device, 0.0) + more * other.on_device.get(device, 0.0)

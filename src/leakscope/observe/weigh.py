@@ -19,7 +19,7 @@ from types import (
 )
 from typing import Any, NamedTuple
 
-from leakscope.model import SiteTally
+from leakscope.model import NO_BLOCKS, Blocks, SiteTally
 from leakscope.observe import autograd, foreign
 from leakscope.observe.anatomy import class_name, describe
 from leakscope.observe.autograd import HEAP_TYPE, flags_of, mro_of, namespace_of
@@ -28,9 +28,11 @@ from leakscope.observe.links import KEYS_SHOWN, LONGEST_KEY
 from leakscope.observe.origins import origins
 from leakscope.observe.quiet import quiet_collector
 from leakscope.observe.reach import SHARED, TOGETHER, Reached
-from leakscope.observe.reached_types import Role
+from leakscope.observe.reached_types import Role, blocks_of
 
 _OF_EACH_ITEM = 0.5
+_OUTSIDE_OF_BLOCKS = (Role.STORAGE, Role.DATA, Role.NODE, Role.SAVED)
+_GC_HEADER_BYTES = 16
 _PAYLOADS = (Role.STORAGE, Role.DATA)
 """Memory without a Python object of its own: its tensor or array stands for it in a path."""
 
@@ -63,6 +65,8 @@ class Weight(NamedTuple):
     """How many of each kind were reached, per item, whose memory cannot be weighed."""
     sites: tuple[SiteTally, ...] = ()
     """Lines that made those."""
+    in_blocks: Blocks = NO_BLOCKS
+    """Of `exclusive_bytes`, what lies in Python's blocks, per item."""
 
 
 def weigh(
@@ -185,12 +189,17 @@ def _walk_depth_first(
 
 def _add_up(reached: Reached, owners: list[int]) -> Weight:
     parts: dict[str, float] = {}
-    shared = 0
-    for part, size, owner in zip(reached.parts, reached.sizes, owners, strict=True):
+    shared, in_blocks = 0, NO_BLOCKS
+    for number, (part, size, owner) in enumerate(
+        zip(reached.parts, reached.sizes, owners, strict=True)
+    ):
         if owner == SHARED:
             shared += size
         else:
-            parts[part] = parts.get(part, 0.0) + size / reached.items
+            its = _blocks_of(reached, number, size)
+            in_blocks = in_blocks.plus(its)
+            # A number of 24 bytes takes a block of 32.
+            parts[part] = parts.get(part, 0.0) + max(size, its.bytes) / reached.items
     on_device: dict[str, float] = {}
     for number, device in reached.on_device.items():
         if owners[number] != SHARED:
@@ -212,7 +221,19 @@ def _add_up(reached: Reached, owners: list[int]) -> Weight:
         gap=reached.gap,
         opaque=opaque,
         sites=origins.sites_of(unseen),
+        in_blocks=in_blocks.times(1 / max(reached.items, 1)),
     )
+
+
+def _blocks_of(reached: Reached, number: int, size: int) -> Blocks:
+    role = reached.roles[number]
+    if role in _OUTSIDE_OF_BLOCKS:
+        return NO_BLOCKS
+    thing = reached.things[number]
+    if role is Role.TENSOR:  # the rest of it is C++'s
+        return blocks_of(type(thing), object.__sizeof__(thing) + _GC_HEADER_BYTES)
+    beside = reached.beside.get(number, NO_BLOCKS)
+    return beside.plus(blocks_of(type(thing), size - int(beside.bytes)))
 
 
 def _opaque_things(reached: Reached) -> tuple[list[Any], dict[str, float]]:
