@@ -55,3 +55,14 @@ def test_growth_that_a_holder_does_not_share_is_not_its(tmp_path: Path) -> None:
     report = analyse(maker.recounted("local kept in fit()", 200, 3).done())
     assert report.verdict is Outcome.GROWING
     assert "64 entries at step 64 and 3 at 200" in report.findings[0].says
+
+
+def test_a_few_that_are_taken_out_do_not_stop_it(tmp_path: Path) -> None:
+    """Breaks when a table that drops a handful now and then, and grows all the same, is bounded."""
+    shape = line(30 * KIB)
+    maker = recording(tmp_path).steps(300, in_use=shape, blocks=flat(1000)).source(PROGRAM)
+    maker.looked(40, 64, shape)
+    maker.holds("kept", 0, 29 * KIB, counts=((40, 40), (60, 60), (64, 64)))
+    for step, length in ((100, 100), (140, 96), (200, 190), (270, 250)):
+        maker.recounted("local kept in fit()", step, length)
+    assert analyse(maker.done()).verdict is Outcome.LEAK

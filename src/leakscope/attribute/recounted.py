@@ -8,6 +8,9 @@ from leakscope.record.reader import Recording
 _SPANS = 2.0
 """So many times the distance between its looks without one more entry: it has stopped."""
 
+_GOES_ON = 0.5
+"""Of the entries that were to come by then, if it went on as between its looks. A choice."""
+
 Counts = tuple[tuple[int, int], ...]
 
 
@@ -30,13 +33,17 @@ def counted_later(recording: Recording, holding: Holding) -> Counts:
 
 def why_it_stops(holding: Holding, later: Counts) -> str:
     """It was emptied, or has not grown for long; empty if it goes on growing, or nobody looked."""
-    before_step, before = holding.counts[-1]
+    if not later:
+        return ""
+    (first, at_first), (last, at_look) = holding.counts[0], holding.counts[-1]
+    end, at_end = later[-1]
+    expected = (at_look - at_first) * (end - last) / max(last - first, 1)
+    if at_end - at_look > _GOES_ON * expected:
+        return ""  # entries may be taken out of it now and then: there are ever more
+    before_step, before = last, at_look
     for step, length in later:
         if length < before:
             return f"it had {before:,} entries at step {before_step:,} and {length:,} at {step:,}"
         before_step, before = step, length
-    if not later:
-        return ""
-    (first, _), (last, at_look), (end, at_end) = holding.counts[0], holding.counts[-1], later[-1]
     has_stopped = at_end <= at_look and end - last > _SPANS * (last - first)
     return f"it has had {at_end:,} entries since step {last:,}" if has_stopped else ""
