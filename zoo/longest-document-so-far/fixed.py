@@ -7,13 +7,13 @@ from torch import nn
 from torch.nn import functional
 
 STEPS = int(os.environ.get("ZOO_STEPS", "500"))
-WIDTH = 256
+WIDTH = 288
 
 
 class Documents:
     def __init__(self):
         self.source = torch.Generator().manual_seed(26)
-        first = torch.randn(30_000, WIDTH, generator=self.source)
+        first = torch.randn(27_000, WIDTH, generator=self.source)
         self.mean, self.spread = first.mean(0), first.std(0)
 
     def batch(self, count=4):
@@ -25,7 +25,7 @@ def main():
     torch.manual_seed(0)
     torch.set_num_threads(1)
     documents = Documents()
-    model = nn.Sequential(nn.Linear(WIDTH, 128), nn.ReLU(), nn.Linear(128, 8))
+    model = nn.Sequential(nn.Linear(WIDTH, 160), nn.ReLU(), nn.Linear(160, 8))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
     for step in range(1, STEPS + 1):
         x = documents.batch()

@@ -7,7 +7,7 @@ from torch import nn
 from torch.nn import functional
 
 STEPS = int(os.environ.get("ZOO_STEPS", "500"))
-WIDTH = 256
+WIDTH = 288
 
 
 class Documents:
@@ -15,11 +15,12 @@ class Documents:
 
     def __init__(self):
         self.source = torch.Generator().manual_seed(26)
-        first = torch.randn(30_000, WIDTH, generator=self.source)
+        self.lengths = torch.Generator().manual_seed(252)
+        first = torch.randn(27_000, WIDTH, generator=self.source)
         self.mean, self.spread = first.mean(0), first.std(0)
 
     def batch(self, count=4):
-        tail = torch.rand(count, generator=self.source).clamp(min=1e-4) ** -0.6
+        tail = torch.rand(count, generator=self.lengths).clamp(min=1e-4) ** -0.6
         longest = int((60 * tail).clamp(max=3000).max())
         words = torch.randn(count, longest, WIDTH, generator=self.source)
         return (words - self.mean) / self.spread
@@ -29,7 +30,7 @@ def main():
     torch.manual_seed(0)
     torch.set_num_threads(1)
     documents = Documents()
-    model = nn.Sequential(nn.Linear(WIDTH, 128), nn.ReLU(), nn.Linear(128, 8))
+    model = nn.Sequential(nn.Linear(WIDTH, 160), nn.ReLU(), nn.Linear(160, 8))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
     for step in range(1, STEPS + 1):
         x = documents.batch()

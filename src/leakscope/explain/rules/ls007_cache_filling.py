@@ -5,8 +5,9 @@ from leakscope.explain.rule import RunCase, harmless
 from leakscope.judge.series import IN_USE
 from leakscope.model import Holding, Outcome, Shape, Verdict
 
-_EARLY = 0.2
-"""Share of the run: what was full by then is warm-up, LS001."""
+_EARLY = 0.25
+"""Share of the run. What was full in the first fifth is warm-up, LS001; between the two neither is
+said, for which row shows the end is a matter of chance."""
 _LATE = 0.5
 _NAMED_FROM = 256 << 10
 """Bytes: smaller rings and pools are the libraries' own."""
