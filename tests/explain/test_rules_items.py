@@ -65,7 +65,12 @@ def test_an_item_that_has_a_function_among_other_things() -> None:
 @pytest.mark.parametrize(
     ("item", "below", "each"),
     [
-        ("Tensor [3, 32, 32] float32", (), 197_575.0),
+        ("Tensor [3, 32, 32] float32", (("storage", "UntypedStorage [196608] uint8"),), 197_575.0),
+        (
+            "tuple",
+            (("[x]", "Tensor [256] float32"), ("storage", "UntypedStorage [32768] uint8")),
+            34_885.0,
+        ),
         ("Crop", ((".pixels", "ndarray"), (".base", "ndarray")), 230_000.0),
         ("ndarray [24, 24] float32", ((".base", "ndarray"),), 230_000.0),
         ("ndarray [24] bool", ((".base", "ndarray"),), 230_000.0),
@@ -88,6 +93,12 @@ def test_a_small_view_of_something_large(
         ),
         ("Tensor [64, 64] float32", (), 2 * 16_384.0 + 900),
         ("Tensor [] float32", (), 900.0),
+        ("tuple", (("[x]", "Tensor [64] float32"),), 50_000.0),
+        (
+            "tuple",
+            (("[x]", "Tensor [256] float32"), ("storage", "UntypedStorage [8192] uint8")),
+            34_885.0,
+        ),
         ("Frame", ((".pixels", "Tensor [4] float32"),), 50_000.0),
     ],
 )

@@ -164,8 +164,9 @@ def _steady_growth(
     holding, later = suspect.holding, suspect.later
     if len(holding.counts) + len(later) < fewest_counts:
         return None
-    # From look to look; the few steps of a window are too short to tell a rate from.
-    looks = [holding.counts[0], *holding.counts[1::2], *later[1::2], *later[-1:]]
+    # From look to look; the few steps of a window are too short to tell a rate from, and so are
+    # those between two later counts of what is kept once in fifty.
+    looks = [holding.counts[0], *holding.counts[1::2], *later[len(later) // 2 :][:1], *later[-1:]]
     looks = sorted(set(looks))
     rates = [
         bytes_on(holding, device) * (after - before) / (step - since)

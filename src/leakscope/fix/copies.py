@@ -9,14 +9,12 @@ import re
 from leakscope.attribute.program import Function, last_name
 from leakscope.fix.edits import Change, Wrap, span_of
 from leakscope.fix.keeping import Keeping, is_tensor, kept_parts, parts_that_keep, root_of
-from leakscope.model import Link
+from leakscope.model import WHOLE, Link
 
 _SMALL = 0.5
 """Of what one item keeps: a view that is more than that is no small part, and a copy of it saves
 little."""
 
-_WORTH_BYTES = 4096
-"""A tensor is some 500 bytes of its own beside its numbers."""
 
 _SIZES = {"64": 8, "32": 4, "16": 2, "8": 1}
 _SHAPE = re.compile(r"\[([\d, ]*)\] (?:[a-z]+?)(\d+|)$")
@@ -30,13 +28,8 @@ def _view(keeping: Keeping) -> Link | None:
     """The small thing that keeps a large one: by its base, or by its size beside what it keeps."""
     below = keeping.below
     for index, link in enumerate(below):
-        if link.via in (".base", "._base"):
+        if link.via in (".base", "._base", WHOLE):
             return below[index - 1] if index else keeping.grows
-    if keeping.holding.kind == "container" and below and is_tensor(below[0].type):
-        size = size_of(below[0].type)
-        if size is not None and size <= _SMALL * keeping.holding.parts.get("tensors", 0.0):
-            # Next to nothing is overhead, not a view.
-            return below[0] if keeping.holding.bytes_each >= _WORTH_BYTES else None
     return None
 
 

@@ -130,6 +130,9 @@ LOOKS = ("look", "look done")
 """Marks at the end of a look: with the counters from before it, and without."""
 
 
+WHOLE = "storage"
+"""Of a link: to all of the memory of which a tensor shows a small part."""
+
 COUNTED = "counted"
 """Of a mark: the length, later on, of something that a look found growing; `text` is its path."""
 

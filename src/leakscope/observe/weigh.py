@@ -19,7 +19,7 @@ from types import (
 )
 from typing import Any, NamedTuple
 
-from leakscope.model import NO_BLOCKS, Blocks, SiteTally
+from leakscope.model import NO_BLOCKS, WHOLE, Blocks, SiteTally
 from leakscope.observe import autograd, foreign
 from leakscope.observe.anatomy import class_name, describe
 from leakscope.observe.autograd import HEAP_TYPE, flags_of, mro_of, namespace_of
@@ -33,6 +33,8 @@ from leakscope.observe.reached_types import Role, blocks_of
 _OF_EACH_ITEM = 0.5
 _OUTSIDE_OF_BLOCKS = (Role.STORAGE, Role.DATA, Role.NODE, Role.SAVED)
 _GC_HEADER_BYTES = 16
+_MUCH_MORE, _WORTH_A_LINK = 2, 4096
+"""Times what the tensor shows of it, and bytes: a number on a GPU has a block of 512."""
 _PAYLOADS = (Role.STORAGE, Role.DATA)
 """Memory without a Python object of its own: its tensor or array stands for it in a path."""
 
@@ -205,7 +207,8 @@ def _add_up(reached: Reached, owners: list[int]) -> Weight:
         if owners[number] != SHARED:
             on_device[device] = on_device.get(device, 0.0) + reached.sizes[number] / reached.items
     unseen, opaque = _opaque_things(reached)
-    biggest = _find_biggest(reached, owners, max(parts, key=parts.__getitem__, default=""))
+    payload = _find_biggest(reached, owners, max(parts, key=parts.__getitem__, default=""))
+    biggest = None if payload is None else _shown_for(reached, payload)
     way = [] if biggest is None else _way_to(reached, biggest)
     return Weight(
         items=reached.items,
@@ -214,7 +217,7 @@ def _add_up(reached: Reached, owners: list[int]) -> Weight:
         parts=parts,
         shared_bytes=shared,
         biggest="" if biggest is None else _describe(reached, biggest),
-        longest=tuple(_links_along(reached, way)),
+        longest=(*_links_along(reached, way), *_links_to_whole(reached, payload, biggest)),
         item=describe(reached.things[way[0]]) if way else "",
         is_cut=reached.is_cut,
         on_device=on_device,
@@ -254,14 +257,18 @@ def _opaque_things(reached: Reached) -> tuple[list[Any], dict[str, float]]:
 
 
 def _find_biggest(reached: Reached, owners: list[int], part: str) -> int | None:
-    """The biggest thing of a part that an item keeps alive alone, as the object that shows it."""
+    """The biggest thing of a part that an item keeps alive alone."""
     candidates = (
         number
         for number, owner in enumerate(owners)
         if owner != SHARED and reached.parts[number] == part
     )
-    number = max(candidates, key=reached.sizes.__getitem__, default=None)
-    while number is not None and reached.roles[number] in _PAYLOADS and number >= reached.items:
+    return max(candidates, key=reached.sizes.__getitem__, default=None)
+
+
+def _shown_for(reached: Reached, number: int) -> int:
+    """The object that stands for it."""
+    while reached.roles[number] in _PAYLOADS and number >= reached.items:
         number = reached.found_by[number]
     return number
 
@@ -285,6 +292,21 @@ def _links_along(reached: Reached, way: list[int]) -> list[tuple[str, str]]:
         for holder, held in pairwise(way)
         if not _is_passed_by(reached, holder, held)
     ]
+
+
+def _links_to_whole(
+    reached: Reached, payload: int | None, shown: int | None
+) -> list[tuple[str, str]]:
+    """To the memory of a tensor that is a small part of it: `rows[3]` keeps all rows, and nothing
+    that Python sees says so."""
+    if payload is None or shown is None or reached.roles[payload] is not Role.STORAGE:
+        return []
+    if reached.roles[shown] is not Role.TENSOR:
+        return []
+    size = reached.sizes[payload]
+    if size < max(_MUCH_MORE * autograd.data_bytes(reached.things[shown]), _WORTH_A_LINK):
+        return []
+    return [(WHOLE, f"{class_name(type(reached.things[payload]))} [{size}] uint8")]
 
 
 def _is_passed_by(reached: Reached, holder: int, held: int) -> bool:

@@ -1,9 +1,11 @@
 """LS509: small views are kept, and each keeps the whole of what it was cut from."""
 
 import re
+from itertools import pairwise
 from math import prod
 
 from leakscope.explain.rule import Case, Weight, rule
+from leakscope.model import WHOLE
 
 LARGER = 3.0
 """A base has to be so many times its view: less is a reshaped array, or a tensor and its
@@ -11,6 +13,10 @@ gradient, and a copy would save nothing."""
 
 _FACE = 1024.0
 """Bytes of a tensor without its data, some 400 to 900; below, they are what is kept."""
+
+_MOST = 0.3
+"""Of what one item keeps, as LS101 asks of a graph: a pair of a view and its loss has other parts
+too."""
 
 _SHAPE = re.compile(r"\[([\d, ]*)\] (?:bool|[a-z]*?(\d+))\b")
 """As arrays and tensors are described: `Tensor [3, 32, 32] float32`."""
@@ -47,9 +53,16 @@ def view_keeps_base(case: Case) -> bool:
         view = case.below[place - 1].type if place else case.holding.item
         own = _bytes_of(view)
         return own is None or case.holding.bytes_each > LARGER * own
-    # A tensor without a graph keeps its storage and nothing else.
-    own = _bytes_of(case.holding.item) if len(case.below) == 1 else None
-    return own is not None and case.holding.parts.get("tensors", 0.0) > LARGER * max(own, _FACE)
+    return _keeps_whole(case)
+
+
+def _keeps_whole(case: Case) -> bool:
+    """A tensor shows a small part of its memory, which is most of what one item keeps."""
+    for view, whole in pairwise(case.below):
+        if whole.via == WHOLE:
+            size, own = _bytes_of(whole.type) or 0.0, _bytes_of(view.type) or 0.0
+            return size > max(LARGER * max(own, _FACE), _MOST * case.holding.bytes_each)
+    return False
 
 
 def _bytes_of(described: str) -> float | None:
