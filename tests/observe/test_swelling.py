@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from leakscope.observe.heap import Heap
-from leakscope.observe.swelling import Sizes, find_swollen, note_sizes
+from leakscope.observe.swelling import Sizes, find_swollen, note_sizes, visible_bytes
 
 
 def rows(*counts: int) -> list[np.ndarray]:
@@ -54,3 +55,12 @@ def test_an_array_is_seen_in_an_instance_whose_dict_was_asked_for() -> None:
     assert recorder.__dict__
     assert any(one is recorder.trace for one in Heap().arrays)
     assert any(one is recorder.trace for one in Heap(is_deep=True).arrays)
+
+
+def test_each_memory_is_seen_once() -> None:
+    """Breaks when ten views of one array are ten arrays, and hide that native memory grows."""
+    array = np.zeros((100, 64))
+    assert visible_bytes([], [array, *array]) == array.nbytes
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+    tensor = torch.zeros(100, 64)
+    assert visible_bytes([tensor, *tensor.unbind()], [array]) == array.nbytes + 25_600

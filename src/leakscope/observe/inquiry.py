@@ -59,7 +59,7 @@ from leakscope.observe.populations import (
 )
 from leakscope.observe.sites import SiteWindow
 from leakscope.observe.survivors import Survivors
-from leakscope.observe.swelling import Sizes, find_swollen, note_sizes
+from leakscope.observe.swelling import Sizes, find_swollen, note_sizes, visible_bytes
 from leakscope.observe.tellings import Telling, can_pile_up, is_held, path_to, tell
 
 _MOST_GROWING = 60
@@ -69,6 +69,10 @@ _ENOUGH_SHARE = 0.03
 
 _EXPLAINED = 0.6
 """Below this share of the growth, what was born and lives is asked too; the next look is deep."""
+
+_VISIBLE = 0.8
+"""Of what the counters grew by. A choice: a kept graph has as much in tensors that Python does not
+have, and freed memory is in neither."""
 
 _VAGUE_FOLLOWED = 2
 _SEARCH_NS = 600_000_000
@@ -82,6 +86,8 @@ class Noted(NamedTuple):
     graphs: GraphSizes
     sizes: Sizes
     populations: Counts
+    visible: int
+    """Bytes of all tensors and arrays."""
 
 
 class Inquiry:
@@ -107,6 +113,10 @@ class Inquiry:
         self.gaps: list[Gap] = []
         self.explained = 0.0
         """Share of the growth that the last look found holders for."""
+        self._came = 0
+        self.is_visible = False
+        """Tensors and arrays that Python has account for what grew, whoever holds them: a cache
+        that comes and goes with the requests. No native memory grows then."""
 
     @property
     def own_bytes(self) -> int:
@@ -130,6 +140,7 @@ class Inquiry:
                 note_graphs(heap.tensors),
                 sizes,
                 note_populations(heap.instances),
+                visible_bytes(heap.tensors, heap.arrays),
             )
             del heap
         self._graphs_alive = origins.alive
@@ -192,7 +203,7 @@ class Inquiry:
 
     def _find_leads(self, step: int) -> list[Lead]:
         assert self._noted is not None
-        steps = step - self._since
+        steps, visible = step - self._since, self._noted.visible
         # Before anything else of ours refers to them: garbage is told by reference counts.
         among = leads_among(self._survivors.end(), self._survivors.steps)
         heap = Heap(with_hidden=self._has_hidden, is_deep=self._is_deep and self._has_hidden)
@@ -210,7 +221,9 @@ class Inquiry:
             graphs=sizes_of_graphs,
             sizes=note_sizes(heap.tensors, heap.arrays, self._noted.sizes),
             populations=note_populations(heap.instances),
+            visible=visible_bytes(heap.tensors, heap.arrays),
         )
+        self._came = self._noted.visible - visible
         del heap, graphs, swollen
         return leads + among + leads_of_populations(populations, beside=among)
 
@@ -247,6 +260,7 @@ class Inquiry:
         del clear
         grown_bytes += grown_blocks * bytes_of_a_block(grown_blocks, sum_of_blocks(weighed))
         self.explained = _explained(weighed) / max(grown_bytes, 1.0)
+        self.is_visible = self._came > _VISIBLE * max(grown_bytes, 1.0)
         self._is_deep = self.explained < _EXPLAINED
         if self._is_deep:
             vague = [lead for lead in leads if lead.kind in VAGUE]

@@ -168,9 +168,10 @@ class Ladder:
         cpu_ns: int,
         once_ns: int = 0,
         explained: float = 1.0,
+        is_visible: bool = False,
     ) -> None:
         """A rung has been climbed: pay, and say when the next is due. `once_ns` of its cost will
-        not come again."""
+        not come again; what grows `is_visible` to Python, so that no native window is needed."""
         # Time of the processor is what is paid: on a crowded machine a look waits for its turn.
         cost_ns = min(cpu_ns, ended_ns - began_ns)
         last_ns, last_step = self._last
@@ -192,7 +193,7 @@ class Ladder:
             self._look_step = step
             self._cost_ns = max(cost_ns, 1)
             cost_ns += self._slowed_ns(began_ns, last_ns, step - last_step)
-            self._after_look(step, explained)
+            self._after_look(step, explained, is_visible)
         elif rung is Rung.NATIVE:
             self._native_ns = max(float(cost_ns - once_ns), 0.0)
             self._native_once_ns = once_ns
@@ -205,15 +206,16 @@ class Ladder:
             self._is_second_owed = slowed_ns * times <= slowed_ns + self._native_once_ns
             self._native_ns += cost_ns
             cost_ns += slowed_ns
-            self._after_look(step, 0.0)
+            self._after_look(step, 0.0, is_visible=False)
         self._budget.pay(cost_ns, ended_ns - began_ns)
 
-    def _after_look(self, step: int, explained: float) -> None:
+    def _after_look(self, step: int, explained: float, is_visible: bool) -> None:
         low, high = _WELL_EXPLAINED
         self._is_well_explained = low <= explained <= high
         is_unexplained = explained < _ENOUGH_EXPLAINED and (
             self._rises_at_most_rows or self._looks >= _LOOKS_BEFORE_NATIVE
         )
+        is_unexplained = is_unexplained and not is_visible
         if is_unexplained and self._native_windows < len(_STEPS_IN_NATIVE_WINDOW):
             self._next, self._at_step = Rung.NATIVE, step + 1
             return

@@ -245,6 +245,7 @@ class Looks:
             cpu_ns=thread_time_ns() - began_cpu_ns,
             once_ns=once_ns,
             explained=max(inquiry.explained, self._grown_on_devices),
+            is_visible=inquiry.is_visible,
         )
         self._mark(rung, ended_ns - began_ns, step)
         self.take_censuses()

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from leakscope.observe.autograd import without_torch_functions
+from leakscope.observe.autograd import storage_of, without_torch_functions
 
 _MOST_TENSORS = 20_000
 _FEWEST_ROWS_A_STEP = 0.3
@@ -52,6 +52,18 @@ def note_sizes(tensors: list[Any], arrays: list[Any], before: Sizes | None = Non
         last[looks] = frozenset(counts)
         met[looks] = {**known, **{count: known.get(count, 0) + 1 for count in largest}}
     return Sizes(last, met)
+
+
+def visible_bytes(tensors: list[Any], arrays: list[Any]) -> int:
+    """Of all tensors and arrays that Python has, each memory once."""
+    with without_torch_functions():
+        storages = dict(
+            found for one in tensors[:_MOST_TENSORS] if (found := storage_of(one)) is not None
+        )
+    numpy = sys.modules.get("numpy")
+    kind = numpy.ndarray.__dict__ if numpy is not None else {}
+    own = (one for one in arrays if kind["base"].__get__(one) is None)
+    return sum(storages.values()) + sum(int(kind["nbytes"].__get__(one)) for one in own)
 
 
 def find_swollen(tensors: list[Any], arrays: list[Any], before: Sizes, steps: int) -> list[Swollen]:
