@@ -13,7 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from leakscope.observe.leads import Lead, our_references, weigh_all
+from leakscope.observe.autograd import reachable_nodes
+from leakscope.observe.leads import Lead, our_references, weigh_all, weighed
 from leakscope.observe.native_heap import open_native_heap
 from leakscope.observe.weigh import Weight, retained_by_graph, weigh
 
@@ -42,6 +43,41 @@ def test_kept_losses_weigh_what_malloc_gave() -> None:
         assert weight.items == 10
         assert weight.exclusive_bytes == pytest.approx(each, rel=0.2)
         assert ("saved" in weight.parts) is not after_backward
+
+
+@pytest.mark.parametrize(
+    "carry",
+    [
+        lambda state, p: 0.9 * state + 0.1 * p,
+        lambda state, p: torch.lerp(state, p, 0.1),
+        lambda state, p: torch.tanh(state),
+        lambda state, p: state.mul(0.9),
+    ],
+)
+def test_a_state_that_carries_its_graph_weighs_what_malloc_gave(
+    carry: Callable[[Any, Any], Any],
+) -> None:
+    """Breaks when numbers that a graph has saved are taken for eight bytes: each is a tensor, and
+    four tenths of an average of weights were nobody's."""
+    read = open_native_heap().read
+    if read is None:
+        pytest.skip("this allocator keeps no counters")
+    parameter = nn.Parameter(torch.randn(48, 32))
+    state = parameter * 1.0
+    for _ in range(20):
+        state = carry(state, parameter)
+    before, steps = read()[0], 300
+    for _ in range(steps):
+        state = carry(state, parameter)
+    grown = read()[0] - before
+    nodes = graph_size(state)
+    lead = Lead("graph", state, 0, nodes, [], [])
+    each = weighed(lead, frozenset(), {}).each
+    assert each * nodes * steps / (steps + 20) == pytest.approx(grown, rel=0.2)
+
+
+def graph_size(tensor: Any) -> int:
+    return len(reachable_nodes([tensor.grad_fn], 100_000))
 
 
 # ── weights ──────────────────────────────────────────────────────────────────

@@ -18,6 +18,7 @@ from leakscope.observe import foreign
 from leakscope.observe.anatomy import is_kind
 from leakscope.observe.autograd import (
     NODE_BYTES,
+    TENSOR_BYTES,
     is_tensor_type,
     reachable_nodes,
     storage_of,
@@ -343,7 +344,8 @@ def _weigh_graph(lead: Lead) -> Weighed:
     with without_torch_functions():
         graph = walk([lead.it.grad_fn], most_nodes=_NODES_WEIGHED)
         leaves = {found[0] for leaf in graph.leaves if (found := storage_of(leaf)) is not None}
-    saved = sum(size for key, size in graph.saved.items() if key not in leaves)
+    # `0.9 * shadow` has saved the number as a tensor: 8 bytes, and what any tensor is beside them.
+    saved = sum(size + TENSOR_BYTES for key, size in graph.saved.items() if key not in leaves)
     nodes = max(graph.nodes, 1)
     parts = {"nodes": float(NODE_BYTES), "saved": saved / nodes}
     first = graph.first
