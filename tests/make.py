@@ -107,10 +107,11 @@ class Maker:
         name: str | None = None,
         command: tuple[str, ...] = ("python", "train.py"),
         followed: bool = True,
+        began: float = 0,
         **environment: str,
     ) -> Maker:
         start = ProcessStart(
-            _name(pid), pid, parent, self.at(0), kind, name, command, None, environment
+            _name(pid), pid, parent, self.at(began), kind, name, command, None, environment
         )
         self._supervisor.append(start)
         if followed:
