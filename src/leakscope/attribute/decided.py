@@ -37,6 +37,8 @@ _FOLLOWED = 0.7
 """Of the run: counted so far, nothing has to be told from counters that scatter. A choice."""
 _ALIKE = 2.0
 """The fastest and the slowest stretch between looks differ by no more: it does not slow down."""
+_ENTRIES_BETWEEN = 2.0
+"""To be expected between two counts that are compared. A choice."""
 _SMALLEST_RATE = 1024.0
 _SMALLEST_TOTAL = float(256 << 10)
 """Less may be meant: a history of numbers is what people keep (see judge/overall.py)."""
@@ -164,10 +166,8 @@ def _steady_growth(
     holding, later = suspect.holding, suspect.later
     if len(holding.counts) + len(later) < fewest_counts:
         return None
-    # From look to look; the few steps of a window are too short to tell a rate from, and so are
-    # those between two later counts of what is kept once in fifty.
-    looks = [holding.counts[0], *holding.counts[1::2], *later[len(later) // 2 :][:1], *later[-1:]]
-    looks = sorted(set(looks))
+    # From look to look; the few steps of a window are too short to tell a rate from.
+    looks = _far_apart(sorted({holding.counts[0], *holding.counts[1::2], *later}))
     rates = [
         bytes_on(holding, device) * (after - before) / (step - since)
         for (since, before), (step, after) in pairwise(looks)
@@ -180,7 +180,20 @@ def _steady_growth(
     total = rate * (last_step - first)
     if rate < _SMALLEST_RATE or total < _SMALLEST_TOTAL:
         return None
-    return Growth(Rate(rate, min(rates), max(rates)), first, total)
+    one = rate / (after - before)  # more or less, by the steps at which it was counted
+    return Growth(Rate(rate, min(*rates, rate - one), max(*rates, rate + one)), first, total)
+
+
+def _far_apart(counts: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Those with enough steps between them for some entries: what is kept once in fifty steps has
+    none more after twenty."""
+    (first, before), (last, after) = counts[0], counts[-1]
+    least = _ENTRIES_BETWEEN * (last - first) / max(after - before, 1)
+    kept = counts[:1]
+    for step, count in counts[1:]:
+        if step - kept[-1][0] >= least:
+            kept.append((step, count))
+    return kept
 
 
 def _is_contradicted(

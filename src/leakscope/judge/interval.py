@@ -8,6 +8,7 @@ from leakscope.judge.drift import Drift, far_out_in_t
 from leakscope.judge.excursions import Ground
 from leakscope.judge.levels import Levels
 from leakscope.judge.rivals import CURVED, Contest, slope_of
+from leakscope.judge.staircase import Staircase
 from leakscope.judge.track import Numbers
 from leakscope.model import Rate
 
@@ -64,6 +65,16 @@ def rate_of_troughs(x: Numbers, y: Numbers) -> Rate:
     if span <= 0:
         return Rate(0.0, 0.0, 0.0)
     return _rate(float(y[-1] - y[0]) / span, float(np.ptp(y)) / span)
+
+
+def rate_of_stairs(stairs: Staircase) -> Rate:
+    """If they go on: by the shortest and the longest distance between two of them."""
+    gaps = np.diff(stairs.at)
+    return Rate(
+        stairs.size * len(gaps) / float(gaps.sum()),
+        stairs.size / float(gaps.max()),
+        stairs.size / float(gaps.min()),
+    )
 
 
 def _half_of_points(ground: Ground, levels: Levels, found: Contest) -> float:

@@ -29,6 +29,9 @@ the usual one (a rise that was missed doubles a distance) are a staircase by the
 Steps that end are as even, but the silence after them is longer than that."""
 
 
+SAME_SIZE = 1.1
+"""Records differ by more; the outputs of an epoch, kept after each, do not. A choice."""
+
 CRUMB_SHARE = 0.1
 START_SHARE = 0.05
 """Rises below a tenth of the largest, and those in the first twentieth, are not stairs (found on
@@ -69,6 +72,25 @@ def staircase_of(ground: Ground) -> Staircase | None:
         and max(before, gaps.max(), silence) <= most * usual_gap
     )
     return Staircase(tuple(at.tolist()), usual_size, bool(is_even))
+
+
+def like_rises(ground: Ground) -> Staircase | None:
+    """Too few rises to be called growth, and too much alike to be records: each is as high as the
+    others, and the next may well be due."""
+    rises = ground.lone_rises()
+    largest = max((ground.jump_size[j] for j in rises), default=0.0)
+    rises = [j for j in rises if ground.jump_size[j] >= largest / 2]
+    if len(rises) < FEWEST_RISES or ground.lone_drops():
+        return None
+    sizes = np.asarray([ground.jump_size[j] for j in rises])
+    at = np.asarray([ground.x[ground.jump_at[j]] for j in rises])
+    gaps = np.diff(at)
+    silence = float(ground.x[-1] - at[-1])
+    is_alike = sizes.max() <= SAME_SIZE * sizes.min()
+    is_due = max(gaps.max(), silence) <= UNLIKE_WHEN_EVEN * float(np.median(gaps))
+    if not (is_alike and is_due):
+        return None
+    return Staircase(tuple(at.tolist()), float(np.median(sizes)), is_even=False)
 
 
 def _stairs(ground: Ground) -> list[int]:

@@ -10,9 +10,15 @@ from msgspec.structs import replace
 from leakscope.judge import words
 from leakscope.judge.control import smallest_visible
 from leakscope.judge.drift import FEWEST_LEVELS, Drift, Objection, drift_of, floors_agree
-from leakscope.judge.interval import rate_of_growth, rate_of_rest, rate_of_troughs
+from leakscope.judge.interval import (
+    rate_of_growth,
+    rate_of_rest,
+    rate_of_stairs,
+    rate_of_troughs,
+)
 from leakscope.judge.ridge import lows_rise, ridge_of
 from leakscope.judge.shapes import Form, form_of, peaks_of, troughs_of
+from leakscope.judge.staircase import like_rises
 from leakscope.judge.track import Track, cleared_of, floors_of, track_of
 from leakscope.model import Outcome, Rate, Series, Shape, Verdict
 
@@ -111,6 +117,9 @@ def _not_growing(series: Series, drift: Drift) -> Verdict:
     elif form.shape is Shape.SAW_TOOTH:
         rate = rate_of_troughs(np.asarray(form.at), troughs_of(form, drift))
     doubt = _doubt(series, drift, rate, form)
+    stairs = like_rises(drift.ground) if series.is_exact else None
+    if doubt is None and form.shape is Shape.HIGH_WATER and stairs is not None:
+        doubt, rate = words.like_rises(series.unit, stairs), rate_of_stairs(stairs)
     if doubt is None:
         return _say(
             series, drift, Outcome.STEADY, words.steady(series.unit, rate, form, drift), rate, form

@@ -5,6 +5,7 @@ from __future__ import annotations
 from leakscope import text
 from leakscope.judge.drift import Drift
 from leakscope.judge.shapes import Form
+from leakscope.judge.staircase import Staircase
 from leakscope.model import Rate, Shape
 
 ENOUGH_STEPS = 60
@@ -56,6 +57,16 @@ def steady(unit: str, rate: Rate, form: Form, drift: Drift) -> str:
         return f"It filled up by {size} until step {at} and stopped; {rest}."
     where = f"from step {_step(drift.levels.x[0])} to {_step(drift.track.x[-1])}"
     return f"It is flat {where}: {text.rate_between(rate.low, rate.high, unit)}."
+
+
+def like_rises(unit: str, stairs: Staircase) -> str:
+    """As high as one another, at like distances, and too few."""
+    size = text.quantity(stairs.size, unit)
+    apart = (stairs.at[-1] - stairs.at[0]) / (len(stairs.at) - 1)
+    return (
+        f"It rose {len(stairs.at)} times by {size}, about {_step(apart)} steps apart, and the next "
+        "may be due: too few to tell growth from something that is complete; run twice as long."
+    )
 
 
 def needs_floors(unit: str, form: Form, troughs: int) -> str:

@@ -38,7 +38,7 @@ from leakscope.observe.weigh import weigh
 
 _ITEMS_WEIGHED = 6
 _MORE_WEIGHED = 18
-_MUCH_HEAVIER = 1.3
+_MUCH_HEAVIER = 1.15
 _GRAPH = "FuncGraph"
 _ALIVE_OF_CLAIMED = 0.5
 _MOST_VISITED, _GLANCED_AT = 4_000, 240
