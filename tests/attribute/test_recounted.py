@@ -66,3 +66,23 @@ def test_a_few_that_are_taken_out_do_not_stop_it(tmp_path: Path) -> None:
     for step, length in ((100, 100), (140, 96), (200, 190), (270, 250)):
         maker.recounted("local kept in fit()", step, length)
     assert analyse(maker.done()).verdict is Outcome.LEAK
+
+
+@pytest.mark.parametrize(("later", "verdict"), [(270, Outcome.LEAK), (None, Outcome.GROWING)])
+def test_what_goes_on_is_a_part_of_the_growth_that_goes_on(
+    tmp_path: Path, later: int | None, verdict: Outcome
+) -> None:
+    """The program warms up around its looks, by as much again as it grows by afterwards. A list
+    that was counted to the end is told with its part of the latter."""
+
+    def shape(step: int) -> float:
+        return 100 * MIB + 10 * KIB * step + 10 * KIB * min(step, 130)
+
+    maker = recording(tmp_path).steps(300, in_use=shape, blocks=flat(1000)).source(PROGRAM)
+    maker.looked(40, 64, shape)
+    maker.holds("kept", 0, 7 * KIB, counts=((40, 40), (60, 60), (64, 64)))
+    if later is not None:
+        maker.recounted("local kept in fit()", later, later)
+    report = analyse(maker.done())
+    assert report.verdict is verdict
+    assert report.findings[0].share == pytest.approx(0.7 if later else 0.35, rel=0.1)

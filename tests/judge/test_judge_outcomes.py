@@ -240,3 +240,13 @@ def test_a_few_rises_that_are_alike_are_not_called_rare() -> None:
 
 def test_a_few_rises_that_have_stopped_are_steady() -> None:
     assert _after_epochs(last=110).outcome is Outcome.STEADY
+
+
+def test_what_may_have_doubled_is_not_called_flat() -> None:
+    """Breaks when twenty values of a program that makes and drops most of its memory in its steps
+    are STEADY: growth by twice that would not have shown."""
+    scatter = 6 * MIB * np.sign(noise(20, seed=2))
+    verdict = judge(series(9 * MIB + scatter, is_exact=True))
+    assert verdict.outcome is Outcome.UNKNOWN
+    assert "more than there is" in verdict.because
+    assert judge(series(180 * MIB + scatter, is_exact=True)).outcome is Outcome.STEADY

@@ -18,6 +18,7 @@ from leakscope import text
 from leakscope.attribute.device import bytes_on
 from leakscope.attribute.guard import is_ever_emptied
 from leakscope.attribute.measured import BLOCK_BYTES, CLOCK, looked_at
+from leakscope.attribute.recounted import FOLLOWED
 from leakscope.attribute.suspect import Suspect
 from leakscope.attribute.suspects import sources_for, suspects_of
 from leakscope.judge.account import Account
@@ -33,8 +34,6 @@ _AGREES = 1.5
 """Python's blocks rise evenly, and only whether they are garbage is open; or malloc's counter rises
 and only how steadily is: a holder that takes what they rise by answers that, with one look. A block
 counts as 71 bytes and may be half or twice that; no experiment has scanned the factor."""
-_FOLLOWED = 0.7
-"""Of the run: counted so far, nothing has to be told from counters that scatter. A choice."""
 _ALIKE = 2.0
 """The fastest and the slowest stretch between looks differ by no more: it does not slow down."""
 _ENTRIES_BETWEEN = 2.0
@@ -123,7 +122,7 @@ def _certain(
         if growth is None or not _is_certain(suspect, sources):
             continue
         # Blocks that agree were judged to the last step already, and so was what has been counted.
-        is_followed = bool(suspect.later) and suspect.later[-1][0] >= _FOLLOWED * last_step
+        is_followed = bool(suspect.later) and suspect.later[-1][0] >= FOLLOWED * last_step
         if (
             is_agreed
             or is_followed

@@ -8,6 +8,9 @@ from leakscope.record.reader import Recording
 _SPANS = 2.0
 """So many times the distance between its looks without one more entry: it has stopped."""
 
+FOLLOWED = 0.7
+"""Of the run: counted so far, nothing has to be told from counters that scatter. A choice."""
+
 _GOES_ON = 0.5
 """Of the entries that were to come by then, if it went on as between its looks. A choice."""
 

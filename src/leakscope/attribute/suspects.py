@@ -32,7 +32,7 @@ from leakscope.attribute.measured import (
 )
 from leakscope.attribute.native import native_suspects
 from leakscope.attribute.places import site_of
-from leakscope.attribute.recounted import Counts, counted_later, why_it_stops
+from leakscope.attribute.recounted import FOLLOWED, Counts, counted_later, why_it_stops
 from leakscope.attribute.suspect import Suspect, topmost
 from leakscope.attribute.unweighed import give_the_rest
 from leakscope.model import Holding, Link, Site
@@ -50,6 +50,8 @@ leak (zoo/cycles-in-plain-python)."""
 _AGREES = 0.2
 """Bytes per item are a weight (nodes at 640 bytes, malloc's rounding), good to some ten percent; no
 other value was tried."""
+_AS_MANY = 0.8
+"""Of the entries that were to come. A choice."""
 SHARED_PAGES = "shared-pages"
 PILE = "pile"
 
@@ -166,7 +168,8 @@ def _by_later_growth(
 ) -> list[Suspect]:
     """Around its first looks a program may still warm up, and little of that is the holders'. Where
     what they take per step is what memory has grown by since the last look, or in the second half
-    of the run, that is what they are part of: two figures from different counters that agree."""
+    of the run, that is what they are part of: two figures from different counters that agree. Or
+    they were counted later on, and go on as they did."""
     share = sum(suspect.share for suspect in found)
     if not found or share >= _NEARLY_ALL or looked_at(recording, latest[0].process) == CLOCK:
         return found
@@ -177,9 +180,19 @@ def _by_later_growth(
     if sum(step > since for step in steps) < ENOUGH_POINTS:
         return found
     later = live_per_step(recording, process, since, sys.maxsize, block_bytes)
-    if later <= 0 or abs(share * measured / later - 1.0) > _AGREES:
+    ratio = share * measured / later if later > 0 else 0.0
+    goes_on = all(_goes_on(suspect, steps[-1]) for suspect in found)
+    if not 1.0 - _AGREES <= ratio <= 1.0 + _AGREES and not (goes_on and 0 < ratio < 1):
         return found
     return [one._replace(share=one.share * measured / later) for one in found]
+
+
+def _goes_on(suspect: Suspect, last_step: int) -> bool:
+    """It was counted nearly to the end, and gains as many a step as between its looks."""
+    if not suspect.later or suspect.later[-1][0] < FOLLOWED * last_step:
+        return False
+    (since, before), (until, after) = suspect.holding.counts[-1], suspect.later[-1]
+    return after - before >= _AS_MANY * suspect.count_per_step * (until - since) > 0
 
 
 def _unheld_suspects(

@@ -37,6 +37,11 @@ LEVEL_PEAKS = 0.1
 up to this share of a tooth: growth would have raised the third peak."""
 
 
+MOST_HIDDEN = 1.0
+"""Of the level: what may have doubled without a sign of it is not called flat. A choice, and wide:
+a plain program of two seconds that grew by a third had an interval of twice its memory."""
+
+
 def judge(series: Series, *, smallest_that_matters: float = 0.0) -> Verdict:
     """The verdict on one series: growing, steady or unknown, with the reason.
 
@@ -156,6 +161,9 @@ def _doubt(series: Series, drift: Drift, rate: Rate, form: Form) -> str | None:
             return words.slowing(series.unit, rate)
     if rate.low > 0 and (found.lead > 0 or form.shape is Shape.FLAT):
         return words.undecided(series.unit, rate)  # what surely rises is not flat
+    span, level = float(drift.levels.span), float(np.median(drift.track.y))
+    if form.shape is Shape.FLAT and rate.high * span > MOST_HIDDEN * level > 0:
+        return words.hidden(series.unit, rate, span)
     return None
 
 

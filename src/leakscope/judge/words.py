@@ -69,6 +69,15 @@ def like_rises(unit: str, stairs: Staircase) -> str:
     )
 
 
+def hidden(unit: str, rate: Rate, span: float) -> str:
+    """So few values, or such scatter, that nothing is ruled out."""
+    most = text.quantity(rate.high * span, unit)
+    return (
+        f"It moves by {text.rate_between(rate.low, rate.high, unit)}: growth by {most}, more than "
+        "there is, would not have shown; run longer."
+    )
+
+
 def needs_floors(unit: str, form: Form, troughs: int) -> str:
     """A saw-tooth whose floor is not known well enough."""
     size = text.quantity(form.size, unit)
