@@ -32,8 +32,8 @@ _FEWEST_COUNTS = 5
 _FEWEST_WHERE_COUNTERS_AGREE = 3
 _AGREES = 1.5
 """Python's blocks rise evenly, and only whether they are garbage is open; or malloc's counter rises
-and only how steadily is: a holder that takes what they rise by answers that, with one look. A block
-counts as 71 bytes and may be half or twice that; no experiment has scanned the factor."""
+and only how steadily is: a holder that takes what they rise by answers that, with one look. No
+experiment has scanned the factor."""
 _ALIKE = 2.0
 """The fastest and the slowest stretch between looks differ by no more: it does not slow down."""
 _ENTRIES_BETWEEN = 2.0

@@ -114,7 +114,7 @@ def explain_growth(
     in_passing = 1.0 if looked_at(recording, process) == CLOCK else _SMALL_IN_PASSING
     is_by_marks = device is None and compares_marks(recording, process, latest)
     for holding in latest:
-        count = _count_per_step(holding)
+        count = holding.count_per_step
         if is_by_marks and len(holding.counts) >= COUNTS_OF_A_LOOK:
             count = _first_rate(holding)
         rate = count * bytes_on(holding, device)
@@ -252,11 +252,6 @@ def _first_rate(holding: Holding) -> float:
     return (last - first) / (last_step - first_step) if last_step > first_step else 0.0
 
 
-def _count_per_step(holding: Holding) -> float:
-    (first_step, first), (last_step, last) = holding.counts[0], holding.counts[-1]
-    return (last - first) / (last_step - first_step) if last_step > first_step else 0.0
-
-
 def _suspect(
     holding: Holding, share: float, sources: Mapping[str, str], later: Counts = ()
 ) -> Suspect:
@@ -267,7 +262,7 @@ def _suspect(
     return Suspect(
         holding=holding,
         share=share,
-        count_per_step=_count_per_step(holding),
+        count_per_step=holding.count_per_step,
         site=site_of(holding.sites, sources),
         keeper=keeper,
         named=named,

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from leakscope import text
-from leakscope.judge.held_blocks import HeldBlocks
+from leakscope.judge.held_blocks import HeldBlocks, as_held
 from leakscope.judge.series import BLOCKS, FILES, HELD, IN_USE, RSS, USS
 from leakscope.judge.verdict import judge
 from leakscope.model import (
@@ -23,7 +23,6 @@ from leakscope.model import (
     Series,
     Shape,
     Verdict,
-    bytes_of_a_block,
 )
 
 BLOCK_BYTES = Rate(USUAL_BLOCK_BYTES, 32.0, float(LARGEST_BLOCK_BYTES))
@@ -31,9 +30,6 @@ BLOCK_BYTES = Rate(USUAL_BLOCK_BYTES, 32.0, float(LARGEST_BLOCK_BYTES))
 _NEARLY = 0.75
 """Of the smallest block, what RSS may show for each and still be believed. No experiment chose it:
 two runs of one program that keeps numbers, 32 bytes each, came to 33 and to less than 32."""
-
-_MOST_HELD = 0.5
-"""Of the blocks that came. Fewer say little of the others; what RSS grew by does then. A choice."""
 
 _SUBJECTS = {
     IN_USE: "Memory in use",
@@ -119,7 +115,7 @@ def account_for(
         )
     if BLOCKS in judged:
         each = _block_bytes(judged[BLOCKS], judged.get(IN_USE), judged.get(RSS))
-        each = _as_held(each, held)
+        each = as_held(each, held)
         judged[BLOCKS] = _without_garbage(_in_bytes(judged[BLOCKS], each), series[BLOCKS])
     usable = {
         metric: verdict
@@ -293,14 +289,6 @@ def _block_bytes(blocks: Verdict, live: Verdict | None, resident: Verdict | None
         each = max(each, size.low)  # a list of numbers is at the limit, and RSS is no exact figure
         return Rate(each, min(each, size.value), max(each, size.value))
     return size
-
-
-def _as_held(size: Rate, held: HeldBlocks | None) -> Rate:
-    """By the weight of those that holders keep, where they keep most of them."""
-    if held is None or held.held.number < _MOST_HELD * held.grown:
-        return size
-    each = bytes_of_a_block(held.grown, held.held, size.value)
-    return Rate(each, min(each, size.low), max(each, size.high))
 
 
 def _in_bytes(blocks: Verdict, size: Rate) -> Verdict:

@@ -9,8 +9,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from leakscope.model import LOOKS, NO_BLOCKS, Blocks, Holding
+from leakscope.model import LOOKS, NO_BLOCKS, Blocks, Holding, Rate, bytes_of_a_block
 from leakscope.record.reader import Recording
+
+_MOST_HELD = 0.5
+"""Of the blocks that came. Fewer say little of the others; what RSS grew by does then. A choice."""
 
 
 class HeldBlocks(NamedTuple):
@@ -37,7 +40,7 @@ def find_held_blocks(recording: Recording, process: str) -> HeldBlocks | None:
     (first, before), (last, after) = looks[0], looks[-1]
     held = NO_BLOCKS
     for holding in _latest(recording, process):
-        if (rate := _per_step(holding)) > 0:
+        if (rate := holding.count_per_step) > 0:
             each = Blocks(holding.blocks_each, holding.in_blocks)
             held = held.plus(each, times=rate * (last - first))
     if held.number <= 0 or after <= before:
@@ -45,13 +48,16 @@ def find_held_blocks(recording: Recording, process: str) -> HeldBlocks | None:
     return HeldBlocks(after - before, held)
 
 
+def as_held(size: Rate, held: HeldBlocks | None) -> Rate:
+    """By the weight of those that holders keep, where they keep most of them."""
+    if held is None or held.held.number < _MOST_HELD * held.grown:
+        return size
+    each = bytes_of_a_block(held.grown, held.held, size.value)
+    return Rate(each, min(each, size.low), max(each, size.high))
+
+
 def _latest(recording: Recording, process: str) -> list[Holding]:
     """Those of the last look."""
     ours = [one for one in recording.holdings if one.process == process and one.blocks_each > 0]
     last = max((one.counts[-1][0] for one in ours), default=0)
     return [one for one in ours if one.counts[-1][0] == last]
-
-
-def _per_step(holding: Holding) -> float:
-    (since, before), (until, after) = holding.counts[0], holding.counts[-1]
-    return (after - before) / (until - since) if until > since else 0.0

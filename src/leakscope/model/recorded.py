@@ -234,6 +234,12 @@ class Holding(Written, frozen=True, tag="holding"):
     """What one more of them keeps whose memory nobody can tell (traced graphs, compiled functions):
     how many of each kind. `bytes_each` is without it."""
 
+    @property
+    def count_per_step(self) -> float:
+        """How many more with each step, from the first count to the last."""
+        (since, before), (until, after) = self.counts[0], self.counts[-1]
+        return (after - before) / (until - since) if until > since else 0.0
+
 
 class Window(Written, frozen=True, tag="window"):
     """Native allocations of a few steps that outlived them."""

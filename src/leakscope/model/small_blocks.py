@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 USUAL_BLOCK_BYTES = 71.0
 """What mixed lists, dicts and strings came to (7.2 KB for 102 blocks a step, measured by RSS). A
-list of numbers is at 32, one of instances with attributes near 100."""
+list of numbers is at 32."""
 
 LARGEST_BLOCK_BYTES = 512
 """What is larger comes from malloc, and is counted there too."""

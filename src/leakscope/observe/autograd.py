@@ -315,12 +315,6 @@ def tensor_bytes(tensor: Any) -> int:
     return size + VIEW_BYTES * bool(base._is_view(tensor))
 
 
-def data_bytes(tensor: Any) -> int:
-    """Of the elements it shows, not of the storage they lie in."""
-    base = sys.modules["torch"]._C.TensorBase
-    return int(base.numel(tensor)) * int(base.element_size(tensor))
-
-
 def references_in_c(thing: Any) -> int:
     """How many refer to a tensor or a storage in C++; its own Python object is one of them."""
     torch = sys.modules["torch"]

@@ -123,31 +123,35 @@ def own_plain_blocks(things: list[Any]) -> tuple[int, Blocks]:
     total, small = 0, NO_BLOCKS
     for index in sample:
         if sys.getrefcount(things[index]) <= _OURS:
-            size = _aligned(sys.getsizeof(things[index]))
+            size = -(-sys.getsizeof(things[index]) // _ALIGNED_BYTES) * _ALIGNED_BYTES
             total += size
-            small = small.plus(_block(size))
+            small = small.plus(Blocks(*blocks_of(size)))
     return total * len(things) // len(sample), small.times(len(things) / len(sample))
 
 
-def blocks_of(kind: type, size: int) -> Blocks:
-    """How a thing of this type and size lies in Python's blocks."""
-    for table_of, empty in _WITH_TABLES:
-        if issubclass(kind, table_of):
-            table = size - empty
-            return _block(_aligned(empty)).plus(_block(_aligned(table)))
-    return _block(_aligned(size))
+def bytes_before_table(kind: type) -> int:
+    """Of things that have what they hold in a table of its own: the object beside it. 0 where all
+    lies in one piece."""
+    return next((empty for table_of, empty in _WITH_TABLES if issubclass(kind, table_of)), 0)
 
 
-def _block(size: int) -> Blocks:
-    """Python counts what it has from malloc as a block too; malloc's counters have its bytes."""
+def blocks_of(size: int, before_table: int = 0) -> tuple[int, int]:
+    """In how many of Python's blocks a thing of this size lies, and what of it is not malloc's."""
+    if before_table and size > before_table:
+        number, small = blocks_of(size - before_table)
+        return number + 1, small + blocks_of(before_table)[1]
     if size <= 0:
-        return NO_BLOCKS
-    return Blocks(1, size if size <= LARGEST_BLOCK_BYTES else 0)
-
-
-def _aligned(size: int) -> int:
-    return -(-size // _ALIGNED_BYTES) * _ALIGNED_BYTES
+        return 0, 0
+    size = -(-size // _ALIGNED_BYTES) * _ALIGNED_BYTES
+    # Python counts what it has from malloc as a block too; malloc's counters have its bytes.
+    return 1, size if size <= LARGEST_BLOCK_BYTES else 0
 
 
 _WITH_TABLES = tuple((kind, sys.getsizeof(kind())) for kind in (dict, list, set))
 """What these hold lies in a table of its own, beside the object."""
+
+
+def data_bytes(tensor: Any) -> int:
+    """Of the elements that a tensor shows, not of the storage they lie in."""
+    base = sys.modules["torch"]._C.TensorBase
+    return int(base.numel(tensor)) * int(base.element_size(tensor))

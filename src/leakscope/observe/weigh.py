@@ -23,12 +23,13 @@ from leakscope.model import NO_BLOCKS, WHOLE, Blocks, SiteTally
 from leakscope.observe import autograd, foreign
 from leakscope.observe.anatomy import class_name, describe
 from leakscope.observe.autograd import HEAP_TYPE, flags_of, mro_of, namespace_of
+from leakscope.observe.circles import in_circles
 from leakscope.observe.devices import NOTHING_GIVEN, Given
 from leakscope.observe.links import KEYS_SHOWN, LONGEST_KEY
 from leakscope.observe.origins import origins
 from leakscope.observe.quiet import quiet_collector
-from leakscope.observe.reach import SHARED, TOGETHER, Reached
-from leakscope.observe.reached_types import Role, blocks_of
+from leakscope.observe.reach import SHARED, TENSORS, TOGETHER, Reached
+from leakscope.observe.reached_types import Role, blocks_of, bytes_before_table, data_bytes
 
 _OF_EACH_ITEM = 0.5
 _OUTSIDE_OF_BLOCKS = (Role.STORAGE, Role.DATA, Role.NODE, Role.SAVED)
@@ -139,51 +140,10 @@ def _held_by_themselves(reached: Reached, owners: list[int]) -> list[int]:
     }
     return [
         number
-        for number in _in_circles(ways)
+        for number in in_circles(ways)
         if reached.roles[number] is Role.NODE
         and not flags_of(type(reached.things[number])) & HEAP_TYPE
     ]
-
-
-def _in_circles(ways: dict[int, list[int]]) -> set[int]:
-    """All that lead back to themselves: what two walks in a row, there and back (Kosaraju's), put
-    into one set with another. Without recursion: graphs are deeper than Python's stack."""
-    finished: list[int] = []
-    seen: set[int] = set()
-    for start in ways:
-        _walk_depth_first(start, ways, seen, finished)
-    back: dict[int, list[int]] = {number: [] for number in ways}
-    for number, referents in ways.items():
-        for referent in referents:
-            back[referent].append(number)
-    seen = set()
-    circles: set[int] = set()
-    for start in reversed(finished):
-        together: list[int] = []
-        _walk_depth_first(start, back, seen, together)
-        if len(together) > 1:
-            circles.update(together)
-    return circles
-
-
-def _walk_depth_first(
-    start: int, ways: dict[int, list[int]], seen: set[int], finished: list[int]
-) -> None:
-    """Adds what was not seen yet to `finished`, each after all that it leads to."""
-    if start in seen:
-        return
-    seen.add(start)
-    path = [(start, iter(ways[start]))]
-    while path:
-        number, referents = path[-1]
-        for referent in referents:
-            if referent not in seen:
-                seen.add(referent)
-                path.append((referent, iter(ways[referent])))
-                break
-        else:
-            finished.append(number)
-            path.pop()
 
 
 # ── the sum ──────────────────────────────────────────────────────────────────
@@ -191,17 +151,17 @@ def _walk_depth_first(
 
 def _add_up(reached: Reached, owners: list[int]) -> Weight:
     parts: dict[str, float] = {}
-    shared, in_blocks = 0, NO_BLOCKS
-    for number, (part, size, owner) in enumerate(
-        zip(reached.parts, reached.sizes, owners, strict=True)
-    ):
+    shared, blocks, in_blocks = 0, 0.0, 0.0
+    before_table: dict[int, int] = {}
+    for number, owner in enumerate(owners):
+        part, size = reached.parts[number], reached.sizes[number]
         if owner == SHARED:
             shared += size
-        else:
-            its = _blocks_of(reached, number, size)
-            in_blocks = in_blocks.plus(its)
-            # A number of 24 bytes takes a block of 32.
-            parts[part] = parts.get(part, 0.0) + max(size, its.bytes) / reached.items
+            continue
+        its_blocks, its_bytes = _blocks_of(reached, number, before_table)
+        blocks, in_blocks = blocks + its_blocks, in_blocks + its_bytes
+        # A number of 24 bytes takes a block of 32.
+        parts[part] = parts.get(part, 0.0) + max(size, its_bytes) / reached.items
     on_device: dict[str, float] = {}
     for number, device in reached.on_device.items():
         if owners[number] != SHARED:
@@ -224,19 +184,27 @@ def _add_up(reached: Reached, owners: list[int]) -> Weight:
         gap=reached.gap,
         opaque=opaque,
         sites=origins.sites_of(unseen),
-        in_blocks=in_blocks.times(1 / max(reached.items, 1)),
+        in_blocks=Blocks(blocks, in_blocks).times(1 / max(reached.items, 1)),
     )
 
 
-def _blocks_of(reached: Reached, number: int, size: int) -> Blocks:
+def _blocks_of(reached: Reached, number: int, before_table: dict[int, int]) -> tuple[float, float]:
+    """How many of Python's blocks, and bytes in them. `before_table` has what is known of types."""
     role = reached.roles[number]
     if role in _OUTSIDE_OF_BLOCKS:
-        return NO_BLOCKS
+        return 0, 0
     thing = reached.things[number]
     if role is Role.TENSOR:  # the rest of it is C++'s
-        return blocks_of(type(thing), object.__sizeof__(thing) + _GC_HEADER_BYTES)
-    beside = reached.beside.get(number, NO_BLOCKS)
-    return beside.plus(blocks_of(type(thing), size - int(beside.bytes)))
+        return blocks_of(object.__sizeof__(thing) + _GC_HEADER_BYTES)
+    kind = type(thing)
+    before = before_table.get(id(kind))
+    if before is None:
+        before = before_table[id(kind)] = bytes_before_table(kind)
+    beside = reached.beside.get(number)
+    if beside is None:
+        return blocks_of(reached.sizes[number], before)
+    blocks, in_blocks = blocks_of(reached.sizes[number] - int(beside.bytes), before)
+    return blocks + beside.number, in_blocks + beside.bytes
 
 
 def _opaque_things(reached: Reached) -> tuple[list[Any], dict[str, float]]:
@@ -299,12 +267,13 @@ def _links_to_whole(
 ) -> list[tuple[str, str]]:
     """To the memory of a tensor that is a small part of it: `rows[3]` keeps all rows, and nothing
     that Python sees says so."""
-    if payload is None or shown is None or reached.roles[payload] is not Role.STORAGE:
+    if payload is None or shown is None or reached.roles[shown] is not Role.TENSOR:
         return []
-    if reached.roles[shown] is not Role.TENSOR:
+    # What a graph has saved is its business: no copy of the item would change it.
+    if reached.roles[payload] is not Role.STORAGE or reached.parts[payload] != TENSORS:
         return []
     size = reached.sizes[payload]
-    if size < max(_MUCH_MORE * autograd.data_bytes(reached.things[shown]), _WORTH_A_LINK):
+    if size < max(_MUCH_MORE * data_bytes(reached.things[shown]), _WORTH_A_LINK):
         return []
     return [(WHOLE, f"{class_name(type(reached.things[payload]))} [{size}] uint8")]
 
