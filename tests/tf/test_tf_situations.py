@@ -11,9 +11,8 @@ from running import LEAKSCOPE, PROGRAMS, Watched, environment, run_watched
 
 _FOLDS = Path(__file__).parents[2] / "zoo-tf" / "cross-validation-folds"
 _ENV = {"TF_CPP_MIN_LOG_LEVEL": "3"}
-_TRIES = 5
-"""On a machine with more to do than it can, a run of a few seconds may get no look; and of hundreds
-of tables that gain more with each model, sixty are followed, in some runs without the list."""
+_TRIES = 3
+"""On a machine with more to do than it can, a run of a few seconds may get no look."""
 
 
 def _until_explained(program: Path, cwd: Path, rules: set[str]) -> Watched:

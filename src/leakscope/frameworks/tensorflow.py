@@ -33,6 +33,10 @@ _CALLBACKS = "_py_funcs_used_in_graph"
 """Of a graph: read when a Python function is put into it (`from_generator`, `py_function`), and by
 nobody else."""
 
+_FUNCTION, _DATASET = "function", "Dataset_"
+"""What a graph was traced for, by its name: each `fit` and `predict` of Keras makes a dataset with
+three functions of its own (`Dataset_map_grab_batch`), and none of them is the program's."""
+
 _POOL = "TensorFlow's own pool (oneDNN)"
 
 
@@ -66,7 +70,9 @@ class TensorFlowAdapter:
         self._taps.append(CountTap(kind, _READ_AT_THE_END, counter, look).install())
 
     def _hook_graphs(self) -> None:
-        note = self._guard(lambda graph, _: origins.note(graph), "traced graphs")
+        note = self._guard(
+            lambda graph, _: origins.note(graph, _purpose_of(graph)), "traced graphs"
+        )
         kind = sys.modules[_GRAPHS].FuncGraph
         self._taps.append(Tap(kind, _SET_ONCE, on_set=note).install())
 
@@ -90,14 +96,18 @@ class TensorFlowAdapter:
         return guarded(event, name, self._agent.gap)
 
 
+def _purpose_of(graph: Any) -> str:
+    return _DATASET if str(graph.name).startswith(_DATASET) else _FUNCTION
+
+
 def count_registries() -> tuple[Tally, ...]:
     """What TensorFlow keeps for itself, by its own tables; O(1)."""
     ops: Any = sys.modules[_OPS]
     default = ops._default_graph_stack._global_default_graph
     callbacks = getattr(default, "_py_funcs_used_in_graph", ()) if default is not None else ()
     return (
-        Tally("FuncGraph", "graphs alive", origins.alive, 0),
-        Tally("FuncGraph", "graphs traced", origins.made.total(), 0),
+        Tally("FuncGraph", "graphs of functions alive", origins.alive_for[_FUNCTION], 0),
+        Tally("FuncGraph", "graphs of functions traced", origins.made_for[_FUNCTION], 0),
         Tally("gradient", "gradient registry", len(ops.gradient_registry._registry), 0),
         Tally("function", "callbacks of the default graph", len(callbacks), 0),
     )

@@ -152,7 +152,9 @@ class Inquiry:
         with collector_at_rest():
             heap = Heap(is_deep=self._is_deep)
             lengths = note_lengths(heap, step)
-            self._growing = find_growing(lengths, before)[:_MOST_GROWING]
+            growing = find_growing(lengths, before)
+            inside = origins.among({one.id for one in growing})  # none, without TensorFlow
+            self._growing = [one for one in growing if one.id not in inside][:_MOST_GROWING]
             steps = step - before.step
             self._has_hidden = any(one.is_hidden for one in self._growing) or bool(
                 find_swollen([], heap.arrays, self._noted.sizes, steps)
@@ -207,9 +209,7 @@ class Inquiry:
         # Before anything else of ours refers to them: garbage is told by reference counts.
         among = leads_among(self._survivors.end(), self._survivors.steps)
         heap = Heap(with_hidden=self._has_hidden, is_deep=self._is_deep and self._has_hidden)
-        inside = origins.tables_inside()  # none, without TensorFlow
-        growing = [one for one in self._growing if one.id not in inside]
-        leads = leads_of_containers(find_again(growing, heap))
+        leads = leads_of_containers(find_again(self._growing, heap))
         graphs, sizes_of_graphs = find_growing_graphs(heap.tensors, self._noted.graphs, steps)
         leads += leads_of_graphs(graphs)
         swollen = find_swollen(heap.tensors, heap.arrays, self._noted.sizes, steps)

@@ -33,8 +33,8 @@ def graphs_dropped(case: RunCase) -> str | None:
     gradient stay in the gradient registry: LS902.
     """
     traced, alive = (
-        case.told("tensorflow", "graphs traced"),
-        case.told("tensorflow", "graphs alive"),
+        case.told("tensorflow", "graphs of functions traced"),
+        case.told("tensorflow", "graphs of functions alive"),
     )
     if traced is None or alive is None or not case.is_steady:
         return None
