@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from itertools import pairwise
 from statistics import median
+from typing import NamedTuple
 
 from leakscope.judge.series import PINNED
-from leakscope.model import USUAL_BLOCK_BYTES, Holding
+from leakscope.model import LOOKS, USUAL_BLOCK_BYTES, Holding
 from leakscope.record.reader import Columns, Recording
 
 BLOCK_BYTES = USUAL_BLOCK_BYTES
@@ -15,7 +17,6 @@ BLOCK_BYTES = USUAL_BLOCK_BYTES
 CLOCK = "tick"
 COUNTS_OF_A_LOOK = 3
 ENOUGH_POINTS = 8
-_TWO_LOOKS = 2
 
 
 def looked_at(recording: Recording, process: str) -> str:
@@ -24,27 +25,57 @@ def looked_at(recording: Recording, process: str) -> str:
     return looks[-1].source if looks else ""
 
 
-def measured_per_step(
+class Measured(NamedTuple):
+    """Growth per step by the counters."""
+
+    per_step: float
+    is_by_marks: bool = False
+    """Between two looks at which the holders were counted; or else by the rows."""
+
+    def count_of(self, holding: Holding) -> float:
+        """How many more it keeps per step, over the same stretch."""
+        if not self.is_by_marks or len(holding.counts) < COUNTS_OF_A_LOOK:
+            return holding.count_per_step
+        (first_step, first), (last_step, last) = holding.counts[0], holding.counts[-2]
+        return (last - first) / (last_step - first_step) if last_step > first_step else 0.0
+
+
+def ways_to_measure(
     recording: Recording,
     process: str,
     latest: Sequence[Holding],
     device: str | None = None,
     is_reserved: bool = False,
     block_bytes: float = BLOCK_BYTES,
-) -> float:
-    """Growth per step of what is alive, by the rows of the source that was looked at, over the
-    steps between the looks and as many after them."""
-    if device is None and compares_marks(recording, process, latest):
-        return _measured_by_marks(recording, process, block_bytes)
-    columns = recording.columns(process, looked_at(recording, process))
+) -> list[Measured]:
+    """Growth per step over the stretch in which these were counted. What comes once in a stretch
+    makes the holders' part of it too small, so there is more than one.
+
+    By the clock our own looks slow the program down, so that holders and counters are compared
+    over the same time; but two readings of the counters are at the mercy of what is in flight just
+    then, so that with more than one look the rows are another way."""
     steps = [step for holding in latest for step, _ in holding.counts]
-    first, last = (min(steps), 2 * max(steps)) if steps else (0, sys.maxsize)
+    first, last = (min(steps), max(steps)) if steps else (0, sys.maxsize)
+    columns = recording.columns(process, looked_at(recording, process))
     if device == PINNED:
-        return max(_pinned_per_step(recording, process), 0.0)
+        return [Measured(max(_pinned_per_step(recording, process), 0.0))]
     if device is not None:
         counter = "reserved_bytes" if is_reserved else "allocated_bytes"
-        return max(slope(columns, f"{device}.{counter}", first, last) or 0.0, 0.0)
-    return live_per_step(recording, process, first, last, block_bytes)
+        on_device = slope(columns, f"{device}.{counter}", first, 2 * last)
+        return [Measured(max(on_device or 0.0, 0.0))]
+    # As many steps after them: few rows lie between two looks, and what is in flight is in each.
+    ways = [Measured(live_per_step(recording, process, first, 2 * last, block_bytes))]
+    if looked_at(recording, process) == CLOCK:
+        grown = _grown_by_marks(recording, process, latest, block_bytes)
+        if grown <= 0:
+            return ways
+        by_marks = Measured(grown, is_by_marks=True)
+        is_once = all(len(holding.counts) < 2 * COUNTS_OF_A_LOOK for holding in latest)
+        return [by_marks] if is_once else [*ways, by_marks]
+    rows = [step for step in columns.get("step", ()) if step is not None]
+    if sum(first <= step <= last for step in rows) >= ENOUGH_POINTS:
+        ways.append(Measured(live_per_step(recording, process, first, last, block_bytes)))
+    return ways
 
 
 def live_per_step(
@@ -56,23 +87,15 @@ def live_per_step(
 ) -> float:
     """Growth per step of what is alive in the host's memory, by the rows between two steps."""
     columns = recording.columns(process, looked_at(recording, process))
-    live = slope(columns, "in_use_bytes", first, last)
+    looks = _steps_of_looks(recording, process)
+    live = slope(columns, "in_use_bytes", first, last, looks)
     if live is None:
         # Resident memory has the small objects in it already.
-        return max(slope(columns, "rss_bytes", first, last) or 0.0, 0.0)
+        return max(slope(columns, "rss_bytes", first, last, looks) or 0.0, 0.0)
     if recording.pool_of(process):
         return max(live, 0.0)
-    blocks = slope(columns, "blocks_count", first, last) or 0.0
+    blocks = slope(columns, "blocks_count", first, last, looks) or 0.0
     return max(live, 0.0) + block_bytes * max(blocks, 0.0)
-
-
-def compares_marks(recording: Recording, process: str, latest: Sequence[Holding]) -> bool:
-    """By the clock our own look slows the program down: holder and counters are compared over the
-    same stretch of time, from the first look to the opening of the window. Two readings, though,
-    are at the mercy of what is in flight just then: with more looks the rows are better."""
-    if looked_at(recording, process) != CLOCK or _measured_by_marks(recording, process) <= 0:
-        return False
-    return all(len(holding.counts) < 2 * COUNTS_OF_A_LOOK for holding in latest)
 
 
 def _pinned_per_step(recording: Recording, process: str) -> float:
@@ -86,30 +109,56 @@ def _pinned_per_step(recording: Recording, process: str) -> float:
     return slope(columns, "pinned_bytes", 0, sys.maxsize) or 0.0
 
 
-def _measured_by_marks(
-    recording: Recording, process: str, block_bytes: float = BLOCK_BYTES
+def _grown_by_marks(
+    recording: Recording, process: str, latest: Sequence[Holding], block_bytes: float
 ) -> float:
-    """Growth of what is alive from the first look to the opening of the window."""
-    looks = [mark for mark in recording.marks if mark.what == "look" and mark.process == process]
-    if len(looks) < _TWO_LOOKS:
+    """Growth of what is alive from the first to the last window at whose opening, or look at
+    which, these were counted."""
+    counted = [one.counts for one in latest if len(one.counts) >= COUNTS_OF_A_LOOK]
+    if not counted:
         return 0.0
-    first, opened = looks[:2]
-    steps = (opened.at.step or 0) - (first.at.step or 0)
+    first_step = min(counts[0][0] for counts in counted)
+    last_step = max(counts[-2][0] for counts in counted)
+    marks = {
+        mark.at.step: mark
+        for mark in recording.marks
+        if mark.what == "look" and mark.process == process
+    }
+    first, last = marks.get(first_step), marks.get(last_step)
+    if first is None or last is None or last_step <= first_step:
+        return 0.0
     of_blocks = 0.0 if recording.pool_of(process) else block_bytes
     grown = sum(
-        (opened.values.get(name, 0) - first.values.get(name, 0)) * size
+        (last.values.get(name, 0) - first.values.get(name, 0)) * size
         for name, size in (("in_use_bytes", 1.0), ("blocks_count", of_blocks))
     )
-    return max(grown, 0.0) / steps if steps > 0 else 0.0
+    return max(grown, 0.0) / (last_step - first_step)
 
 
-def slope(columns: Columns, name: str, first: int, last: int) -> float | None:
-    """The median slope between rows half of that apart: one-time rises do not matter to it."""
+def _steps_of_looks(recording: Recording, process: str) -> list[int]:
+    """None, by the clock: holders are counted over the time that looks take, too."""
+    if looked_at(recording, process) == CLOCK:
+        return []
+    return [
+        mark.at.step
+        for mark in recording.marks
+        if mark.what in LOOKS and mark.process == process and mark.at.step is not None
+    ]
+
+
+def slope(
+    columns: Columns, name: str, first: int, last: int, looks: Sequence[int] = ()
+) -> float | None:
+    """The median slope between rows half of that apart: one-time rises do not matter to it. But
+    half of the pairs have a look in the middle between them, so the rows around a look are joined:
+    what it leaves is ours (100 KB beside a leak of 1.2 KB a step)."""
     pairs = zip(columns.get("step", ()), columns.get(name, ()), strict=False)
     points = [(step, value) for step, value in pairs if step is not None and value is not None]
     around = [point for point in points if first <= point[0] <= last]
     if len(around) >= ENOUGH_POINTS:
         points = around
+    if len(joined := _joined(points, looks)) >= ENOUGH_POINTS:
+        points = joined
     half = len(points) // 2
     slopes = [
         (later - earlier) / (step - before)
@@ -117,3 +166,13 @@ def slope(columns: Columns, name: str, first: int, last: int) -> float | None:
         if step > before
     ]
     return median(slopes) if slopes else None
+
+
+def _joined(points: Sequence[tuple[int, int]], looks: Sequence[int]) -> list[tuple[int, int]]:
+    """The same points without the steps across a look, and without what rose in them."""
+    joined = list(points[:1])
+    for (before, earlier), (step, later) in pairwise(points):
+        if not any(before <= look < step for look in looks):
+            last_step, last_value = joined[-1]
+            joined.append((last_step + step - before, last_value + later - earlier))
+    return joined

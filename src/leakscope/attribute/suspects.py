@@ -24,11 +24,11 @@ from leakscope.attribute.measured import (
     CLOCK,
     COUNTS_OF_A_LOOK,
     ENOUGH_POINTS,
-    compares_marks,
+    Measured,
     live_per_step,
     looked_at,
-    measured_per_step,
     slope,
+    ways_to_measure,
 )
 from leakscope.attribute.native import native_suspects
 from leakscope.attribute.places import site_of
@@ -104,7 +104,9 @@ def explain_growth(
     if is_copy_on_write:
         return _explain_copies(recording, process, sources)
     latest = _latest(recording.holdings, process)
-    measured = measured_per_step(recording, process, latest, device, is_reserved, block_bytes)
+    ways = ways_to_measure(recording, process, latest, device, is_reserved, block_bytes)
+    way = max(ways, key=lambda one: _accounted_for(latest, device, one))
+    measured = way.per_step
     if is_resident:
         rows = recording.columns(process, looked_at(recording, process))
         measured = max(measured, slope(rows, "rss_bytes", 0, sys.maxsize) or 0.0)
@@ -112,11 +114,8 @@ def explain_growth(
         measured = per_step
     found = []
     in_passing = 1.0 if looked_at(recording, process) == CLOCK else _SMALL_IN_PASSING
-    is_by_marks = device is None and compares_marks(recording, process, latest)
     for holding in latest:
-        count = holding.count_per_step
-        if is_by_marks and len(holding.counts) >= COUNTS_OF_A_LOOK:
-            count = _first_rate(holding)
+        count = way.count_of(holding)
         rate = count * bytes_on(holding, device)
         if measured <= 0 or count <= 0 or (rate <= 0 and not holding.opaque):
             continue
@@ -145,6 +144,12 @@ def explain_growth(
     found = [suspect for suspect in found if suspect.share >= _SMALLEST_SHARE]
     found.sort(key=lambda suspect: -suspect.share)
     return Explained(process, tuple(found))
+
+
+def _accounted_for(latest: Sequence[Holding], device: str | None, way: Measured) -> float:
+    """The share of the growth that the holders have, by this way to measure it."""
+    held = sum(way.count_of(holding) * bytes_on(holding, device) for holding in latest)
+    return min(held / way.per_step, 1.0) if way.per_step > 0 else 0.0
 
 
 def _is_in_passing(holding: Holding) -> bool:
@@ -245,11 +250,6 @@ def _latest(holdings: Sequence[Holding], process: str) -> list[Holding]:
     piles = [one for one in ours if one.kind == PILE][-1:]
     last = max((holding.counts[-1][0] for holding in looked), default=0)
     return [holding for holding in looked if holding.counts[-1][0] == last] + piles
-
-
-def _first_rate(holding: Holding) -> float:
-    (first_step, first), (last_step, last) = holding.counts[:2]
-    return (last - first) / (last_step - first_step) if last_step > first_step else 0.0
 
 
 def _suspect(
