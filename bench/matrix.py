@@ -3,6 +3,7 @@
     python bench/matrix.py                          all entries, written to tests/golden/
     python bench/matrix.py --only hook-every-step   one entry; the other rows stay as they are
     python bench/matrix.py --zoo zoo-tf             those that need TensorFlow or JAX
+    python bench/matrix.py --zoo zoo-gpu            those that need a CUDA device
     python bench/matrix.py --jobs 7 --print         on a machine with more cores; writes nothing
 
 An entry with `rule = "LS301"` in its expected.toml is that rule's own: the rule speaks about its
@@ -28,11 +29,11 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 ZOO = ROOT / "zoo"
-ZOO_GPU = ZOO.parent / "zoo-gpu"
+ZOO_GPU = ROOT / "zoo-gpu"
 ZOO_TF = ROOT / "zoo-tf"
-"""In a folder of their own: where the others run there is no TensorFlow."""
+"""In folders of their own: where the others run there is no TensorFlow, and no GPU."""
+ZOOS = (ZOO, ZOO_TF, ZOO_GPU)
 GOLDEN = ROOT / "tests" / "golden" / "rule-matrix.txt"
-GOLDEN_TF = ROOT / "tests" / "golden" / "rule-matrix-tf.txt"
 _NOBODY = "-"
 _LIMIT_S = 180.0
 
@@ -48,6 +49,10 @@ class Entry:
     steps: int | None
     """As many as the rule needs, where that is fewer than the truth is told for."""
     zoo: Path = ZOO
+
+    @property
+    def label(self) -> str:
+        return self.name if self.zoo == ZOO else f"{self.zoo.name}/{self.name}"
 
     @property
     def expected(self) -> frozenset[str]:
@@ -140,7 +145,7 @@ def said_in(report: dict[str, Any]) -> Said:
 
 def row_of(entry: Entry) -> Row:
     expected = " ".join(sorted(entry.expected)) or _NOBODY
-    return Row(entry.name, expected, run(entry, "leaky").shown, run(entry, "fixed").shown)
+    return Row(entry.label, expected, run(entry, "leaky").shown, run(entry, "fixed").shown)
 
 
 def table(rows: Sequence[Row]) -> str:
@@ -163,13 +168,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--only", nargs="*", default=(), metavar="NAME")
-    parser.add_argument("--zoo", type=Path, default=ZOO)
+    parser.add_argument("--zoo", type=Path, default=ZOO, help="one of the three")
     parser.add_argument("--jobs", type=int, default=1, help="entries at once")
     parser.add_argument("--print", action="store_true", help="leave the golden file as it is")
     options = parser.parse_args(arguments)
     zoo = options.zoo.resolve()
-    golden = GOLDEN_TF if zoo == ZOO_TF else GOLDEN
-    known = golden.read_text(encoding="utf-8") if golden.exists() else ""
+    if zoo not in ZOOS:
+        parser.error(f"{zoo} is none of {', '.join(one.name for one in ZOOS)}")
+    known = GOLDEN.read_text(encoding="utf-8") if GOLDEN.exists() else ""
     rows = {row.name: row for row in rows_in(known)}
     asked = [one for one in entries(zoo) if not options.only or one.name in options.only]
     with ThreadPoolExecutor(options.jobs) as pool:
@@ -177,8 +183,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             rows[row.name] = row
             print(row, flush=True)
     if not options.print:
-        in_order = [rows[entry.name] for entry in entries(zoo) if entry.name in rows]
-        golden.write_text(table(in_order), encoding="utf-8")
+        labels = [entry.label for one in ZOOS for entry in entries(one)]
+        in_order = [rows[label] for label in labels if label in rows]
+        GOLDEN.write_text(table(in_order), encoding="utf-8")
     return 0
 
 

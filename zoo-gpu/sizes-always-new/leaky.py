@@ -5,7 +5,7 @@ import os
 import torch
 from torch import nn
 
-STEPS = int(os.environ.get("ZOO_STEPS", "500"))
+STEPS = int(os.environ.get("ZOO_STEPS", "600"))
 
 
 class Search(nn.Module):
@@ -24,7 +24,7 @@ def serve():
     search = Search().cuda().eval()
     query = torch.randn(512, device="cuda")
     for step in range(STEPS):
-        best = search(query, 12_000 + 110 * step).item()
+        best = search(query, 60_000 + 110 * step).item()
         if step % 100 == 0:
             print(f"step {step}: {best:.3f}")
 

@@ -157,12 +157,13 @@ class RunCase(NamedTuple):
                 return sample.values[name]
         return 0
 
-    def tallied(self, device: str, role: str) -> int:
-        """Bytes of one role on a device, as the last census has them."""
+    def tallied(self, device: str, role: str) -> tuple[int, int]:
+        """Bytes of one role on a device and in how many blocks, as the last census has them."""
         for census in reversed(self.run.recording.censuses):
             if census.process == self.lead and census.probe == device:
-                return sum(tally.bytes for tally in census.tallies if tally.role == role)
-        return 0
+                of_role = [tally for tally in census.tallies if tally.role == role]
+                return sum(one.bytes for one in of_role), sum(one.count for one in of_role)
+        return 0, 0
 
     def told(self, probe: str, role: str) -> int | None:
         """What a framework last counted itself in the stepping process; None if it did not."""

@@ -6,6 +6,9 @@ from leakscope.judge.series import ALLOCATED
 from leakscope.model import Outcome
 
 _WORTH_SAYING = 8 << 20
+_OF_ONE_STREAM = 2
+"""Blocks: every program that multiplies has those of one stream, from its first step on (32 MiB
+and 1 MiB on an H200)."""
 
 
 @harmless("LS043")
@@ -29,9 +32,11 @@ def device_workspace(case: RunCase) -> str | None:
     It goes on growing: streams or threads are made anew all the time.
     """
     for device, verdicts, _ in case.devices():
-        size = case.tallied(device, "workspace")
+        size, count = case.tallied(device, "workspace")
         live = verdicts.get(ALLOCATED)
-        if size < _WORTH_SAYING or live is None or live.outcome is not Outcome.STEADY:
+        if live is None or live.outcome is not Outcome.STEADY:
+            continue
+        if size < _WORTH_SAYING or count <= _OF_ONE_STREAM:
             continue
         return (
             f"{device}: {text.size(size)} are in use without a tensor: workspaces of cuBLAS and "

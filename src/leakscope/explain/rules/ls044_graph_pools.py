@@ -1,11 +1,15 @@
 """LS044: CUDA graphs keep their pools."""
 
+from itertools import pairwise
+
 from leakscope import text
 from leakscope.explain.rule import RunCase, harmless
-from leakscope.judge.series import ALLOCATED
+from leakscope.judge.series import ALLOCATED, RESERVED
 from leakscope.model import Outcome
 
 _WORTH_SAYING = 1 << 20
+_FEWEST_RISES = 4
+"""Of what is reserved: two or three are the start of any program. A choice."""
 
 
 @harmless("LS044")
@@ -26,12 +30,18 @@ def graph_pools(case: RunCase) -> str | None:
     (`torch.cuda.graph(..., pool=...)`), make it less.
 
     ## Not this rule when
-    New shapes never end: then it grows, and the verdict says so.
+    New shapes never end: then it grows, and the verdict says so. There is one graph, which was
+    captured at the start: nothing rises with it.
     """
-    for device, verdicts, _ in case.devices():
-        size = case.tallied(device, "graph pool")
-        live = verdicts.get(ALLOCATED)
-        if size < _WORTH_SAYING or live is None or live.outcome is not Outcome.STEADY:
+    for device, verdicts, series in case.devices():
+        size, _ = case.tallied(device, "graph pool")
+        live, reserved = verdicts.get(ALLOCATED), verdicts.get(RESERVED)
+        if size < _WORTH_SAYING or live is None or reserved is None or RESERVED not in series:
+            continue
+        if not live.outcome is reserved.outcome is Outcome.STEADY:
+            continue
+        values = series[RESERVED].values
+        if sum(after > before for before, after in pairwise(values)) < _FEWEST_RISES:
             continue
         return (
             f"{device}: {text.size(size)} are in the pools of CUDA graphs, which keep what runs "

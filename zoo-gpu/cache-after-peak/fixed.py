@@ -1,0 +1,34 @@
+"""Training with one large evaluation early on, a few rows at a time."""
+
+import os
+
+import torch
+from torch import nn
+
+STEPS = int(os.environ.get("ZOO_STEPS", "500"))
+
+
+def build():
+    torch.manual_seed(0)
+    layers = [nn.Linear(1024, 2048), nn.ReLU(), nn.Linear(2048, 2048), nn.ReLU()]
+    return nn.Sequential(*layers, nn.Linear(2048, 512)).cuda()
+
+
+def train():
+    model = build()
+    optimizer = torch.optim.Adam(model.parameters())
+    for step in range(STEPS):
+        loss = model(torch.randn(256, 1024, device="cuda")).pow(2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        if step == 10:
+            with torch.no_grad():
+                parts = [model(torch.randn(250, 1024, device="cuda")).amax() for _ in range(1600)]
+                print(f"evaluation: {max(parts).item():.3f}")
+        if step % 100 == 0:
+            print(f"step {step}: {loss.item():.4f}")
+
+
+if __name__ == "__main__":
+    train()
