@@ -229,3 +229,14 @@ def test_threads_that_were_counted_late(tmp_path: Path, threads_rise: int, is_to
     for step in range(40, 300, 10):
         made.sample(step, threads_count=7 + max(step - threads_rise, 0) // 10)
     assert ("LS009" in said(made)) is is_told
+
+
+@pytest.mark.parametrize(("at", "is_told"), [(2, False), (30, True)])
+def test_what_the_first_steps_load_is_no_warm_up(tmp_path: Path, at: int, is_told: bool) -> None:
+    """Breaks when the place of a rise is taken from rows that were put together: fifteen of them
+    had the first step's at step 27 of 500."""
+    loads = records(at, each=150 * MIB, base=140 * MIB)
+    made = recording(tmp_path, step_ns=500_000)
+    made.steps(20, in_use=loads, rss=flat(500 * MIB))
+    made.steps(500, in_use=loads, rss=flat(500 * MIB), first=21, every=22)
+    assert ("LS001" in said(made)) == is_told

@@ -22,7 +22,7 @@ def train():
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-        if step == 10:
+        if step == 40:
             with torch.no_grad():
                 parts = [model(torch.randn(250, 1024, device="cuda")).amax() for _ in range(1600)]
                 print(f"evaluation: {max(parts).item():.3f}")

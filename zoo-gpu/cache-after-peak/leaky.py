@@ -22,7 +22,7 @@ def train():
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-        if step == 10:
+        if step == 40:
             with torch.no_grad():
                 score = model(torch.randn(400_000, 1024, device="cuda")).amax()
                 print(f"evaluation: {score.item():.3f}")

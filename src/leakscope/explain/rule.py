@@ -33,6 +33,10 @@ Lightning). One that nobody would see on a curve of the whole is taken for a lea
 fiftieth, the optimizer state of small models was told of in every second program of the zoo. A
 twentieth where the reason is not known, only the form. Of what is live, since resident memory is
 0.3 GiB or 0.65 with the libraries of torch's builds."""
+FIRST_STEPS = 10
+"""What was over by then nobody takes for a leak. A choice."""
+_STILL_TO_COME = 0.1
+"""Of a rise. A choice."""
 _FEW_VALUES = 0.05
 """Share of the values, at either end, that a spike or a dip may be."""
 
@@ -190,6 +194,19 @@ class RunCase(NamedTuple):
         if one is None or one.outcome is not Outcome.STEADY or one.shape not in shapes:
             return None
         return one if one.size_bytes >= self._worth(_OF_LIVE_SETTLED) else None
+
+    def is_of_first_steps(self, column: str) -> bool:
+        """Was nearly all of a rise there by the tenth step? By every row: a verdict has those of a
+        short run taken together, and said "step 27" of what CUDA loads in the first one."""
+        rows = self.run.recording.columns(self.lead, self.run.axis.source)
+        pairs = zip(rows.get("step", ()), rows.get(column, ()), strict=False)
+        points = [(step, value) for step, value in pairs if step is not None and value is not None]
+        later = [value for step, value in points if step > FIRST_STEPS]
+        if not later or len(later) == len(points):
+            return False
+        start = points[0][1]
+        rise = float(np.median(later)) - start
+        return rise > 0 and later[0] - start >= (1 - _STILL_TO_COME) * rise
 
     def is_at_rest(self, rise: Verdict) -> bool:
         """Since its last rise it has moved by less than it rose, but for a few values: rows by the

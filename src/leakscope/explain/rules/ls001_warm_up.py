@@ -1,14 +1,13 @@
 """LS001: memory rises at first and has come to rest."""
 
 from leakscope import text
-from leakscope.explain.rule import RunCase, harmless
+from leakscope.explain.rule import FIRST_STEPS, RunCase, harmless
 from leakscope.judge.series import HELD, IN_USE
 from leakscope.model import Shape
 
 _EARLY = 0.2
 """Share of the run: rises that were over by then are warm-up whatever their form."""
 _TOO_SHORT = 0.05
-_FIRST_STEPS = 10
 """What was over by then is the first steps, which nobody takes for a leak: a share of the run, and
 so many, for which of them has the row that shows it is a matter of chance."""
 _LATEST = 0.5
@@ -46,7 +45,9 @@ def warm_up(case: RunCase) -> str | None:
         return None
     latest = _LATEST if rise.shape is Shape.WARM_UP else _EARLY
     steps = case.run.axis.last_step
-    if not max(_TOO_SHORT * steps, _FIRST_STEPS) <= rise.steps_at[-1] <= latest * steps:
+    if not max(_TOO_SHORT * steps, FIRST_STEPS) <= rise.steps_at[-1] <= latest * steps:
+        return None
+    if case.is_of_first_steps("in_use_bytes"):
         return None
     held = case.series(HELD)
     if held is not None and rise.size_bytes < _OF_HELD * (held.values[-1] - held.values[0]):

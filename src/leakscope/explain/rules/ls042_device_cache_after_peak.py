@@ -8,8 +8,8 @@ from leakscope.model import Outcome
 _WORTH_SAYING = 64 << 20
 _OF_RESERVED = 0.3
 _OF_HELD = 0.5
-"""Rose during the run: what the first step frees at its end is held from then on by any program,
-and nothing is higher than it was."""
+"""It has to have risen by so much of it, and later than in the first steps: what the first of them
+frees at its end is held from then on by any program."""
 
 
 @harmless("LS042")
@@ -44,6 +44,8 @@ def device_cache_after_peak(case: RunCase) -> str | None:
         if held < _WORTH_SAYING or held < _OF_RESERVED * series[RESERVED].values[-1]:
             continue
         if reserved.size_bytes < _OF_HELD * held:
+            continue
+        if case.is_of_first_steps(f"{device}.reserved_bytes"):
             continue
         return (
             f"{device}: the allocator holds {text.size(held)} for reuse beside "
