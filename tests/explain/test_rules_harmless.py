@@ -237,6 +237,12 @@ def test_what_the_first_steps_load_is_no_warm_up(tmp_path: Path, at: int, is_tol
     had the first step's at step 27 of 500."""
     loads = records(at, each=150 * MIB, base=140 * MIB)
     made = recording(tmp_path, step_ns=500_000)
-    made.steps(20, in_use=loads, rss=flat(500 * MIB))
-    made.steps(500, in_use=loads, rss=flat(500 * MIB), first=21, every=22)
+    for row in _ROWS_OF_A_SHORT_RUN:
+        made.steps(row, first=row, in_use=loads, rss=flat(500 * MIB))
     assert ("LS001" in said(made)) == is_told
+
+
+_ROWS_OF_A_SHORT_RUN = (
+    *(1, 2, 3, 6, 10, 15, 21, 27, 33, 41, 49, 59, 70, 83, 98, 107, 126, 143, 164, 189, 216),
+    *(254, 296, 336, 392, 461, 500),
+)
