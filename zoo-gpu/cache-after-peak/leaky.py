@@ -14,18 +14,22 @@ def build():
     return nn.Sequential(*layers, nn.Linear(2048, 512)).cuda()
 
 
+@torch.no_grad()
+def evaluate(model, rows):
+    return model(torch.randn(rows, 1024, device="cuda")).amax().item()
+
+
 def train():
     model = build()
     optimizer = torch.optim.Adam(model.parameters())
+    print(f"does it run at all: {evaluate(model, 256):.3f}")
     for step in range(STEPS):
         loss = model(torch.randn(256, 1024, device="cuda")).pow(2).mean()
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
         if step == 40:
-            with torch.no_grad():
-                score = model(torch.randn(400_000, 1024, device="cuda")).amax()
-                print(f"evaluation: {score.item():.3f}")
+            print(f"evaluation: {evaluate(model, 400_000):.3f}")
         if step % 100 == 0:
             print(f"step {step}: {loss.item():.4f}")
 

@@ -5,7 +5,7 @@ import os
 import torch
 from torch import nn
 
-STEPS = int(os.environ.get("ZOO_STEPS", "3000"))
+STEPS = int(os.environ.get("ZOO_STEPS", "6000"))
 
 
 def build():
@@ -38,7 +38,7 @@ def serve():
         rows = 64 * (1 + (step // 12 if step < 144 else step) % 12)
         total = engine.run(rows)
         engine.model(torch.zeros(8, 1024, device="cuda"))
-        if step % 500 == 0:
+        if step % 1000 == 0:
             print(f"step {step}: {total:.3f}")
 
 

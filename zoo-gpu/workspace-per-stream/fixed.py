@@ -5,7 +5,7 @@ import os
 import torch
 from torch import nn
 
-STEPS = int(os.environ.get("ZOO_STEPS", "3000"))
+STEPS = int(os.environ.get("ZOO_STEPS", "6000"))
 
 
 def build():
@@ -22,7 +22,7 @@ def serve():
         with torch.cuda.stream(stream):
             answer = model(torch.randn(256, 1024, device="cuda"))
         stream.synchronize()
-        if step % 500 == 0:
+        if step % 1000 == 0:
             print(f"step {step}: {answer.mean().item():.4f}")
 
 
