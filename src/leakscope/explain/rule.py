@@ -195,16 +195,20 @@ class RunCase(NamedTuple):
             return None
         return one if one.size_bytes >= self._worth(_OF_LIVE_SETTLED) else None
 
+    def rows(self, column: str) -> list[tuple[int, int]]:
+        """Steps and values as they were read: a series has those of a short run taken together."""
+        columns = self.run.recording.columns(self.lead, self.run.axis.source)
+        pairs = zip(columns.get("step", ()), columns.get(column, ()), strict=False)
+        return [(step, value) for step, value in pairs if step is not None and value is not None]
+
     def is_of_first_steps(self, column: str) -> bool:
-        """Was nearly all of a rise there by the tenth step? By every row: a verdict has those of a
-        short run taken together, and said "step 27" of what CUDA loads in the first one."""
-        rows = self.run.recording.columns(self.lead, self.run.axis.source)
-        pairs = zip(rows.get("step", ()), rows.get(column, ()), strict=False)
-        points = [(step, value) for step, value in pairs if step is not None and value is not None]
-        later = [value for step, value in points if step > FIRST_STEPS]
-        if not later or len(later) == len(points):
+        """Was nearly all of a rise there by the tenth step? A verdict said "step 27" of what CUDA
+        loads in the first one."""
+        rows = self.rows(column)
+        later = [value for step, value in rows if step > FIRST_STEPS]
+        if not later or len(later) == len(rows):
             return False
-        start = points[0][1]
+        start = rows[0][1]
         rise = float(np.median(later)) - start
         return rise > 0 and later[0] - start >= (1 - _STILL_TO_COME) * rise
 

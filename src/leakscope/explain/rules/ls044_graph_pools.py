@@ -33,14 +33,14 @@ def graph_pools(case: RunCase) -> str | None:
     New shapes never end: then it grows, and the verdict says so. There is one graph, which was
     captured at the start: nothing rises with it.
     """
-    for device, verdicts, series in case.devices():
+    for device, verdicts, _ in case.devices():
         size, _ = case.tallied(device, "graph pool")
         live, reserved = verdicts.get(ALLOCATED), verdicts.get(RESERVED)
-        if size < _WORTH_SAYING or live is None or reserved is None or RESERVED not in series:
+        if size < _WORTH_SAYING or live is None or reserved is None:
             continue
         if not live.outcome is reserved.outcome is Outcome.STEADY:
             continue
-        values = series[RESERVED].values
+        values = [value for _, value in case.rows(f"{device}.reserved_bytes")]
         if sum(after > before for before, after in pairwise(values)) < _FEWEST_RISES:
             continue
         return (
