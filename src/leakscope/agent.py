@@ -286,8 +286,11 @@ class Agent:
         if not self.pulse.has_pool:
             self.pulse.has_pool = True
             self._pool = name
-            self.looks.budget.credit_s = LARGE_CREDIT_S
             self.introduce()
+
+    def met_large_heap(self) -> None:
+        """A library brings so many objects that a look at them takes longer."""
+        self.looks.budget.credit_s = LARGE_CREDIT_S
 
     def met_dataset(self, dataset: Any) -> None:
         self.looks.note_preloaded(dataset)

@@ -21,6 +21,10 @@ from leakscope.observe.tap import CountTap, Tap
 _FUNCTIONS = "tensorflow.python.eager.polymorphic_function.polymorphic_function"
 _GRAPHS = "tensorflow.python.framework.func_graph"
 _OPS = "tensorflow.python.framework.ops"
+_WHOLE = "tensorflow"
+_PORT = "tensorflow.python.util._pywrap_util_port"
+"""Knows whether oneDNN is on, which depends on the processor too: an AMD EPYC without AVX-512 has it
+off. Imported after the three above (TensorFlow 2.21)."""
 
 _READ_AT_THE_END = "_key_for_call_stats"
 """Of a `tf.function`: read once in each call that is made eagerly, after it (TensorFlow 2.4 to
@@ -82,6 +86,9 @@ class TensorFlowAdapter:
         self._taps.append(Tap(kind, _CALLBACKS, on_read=note).install())
 
     def _tell_pool(self) -> None:
+        self._agent.met_large_heap()
+        if not has_pool():
+            return
         self._agent.met_pool(_POOL)
         self._agent.gap(
             Gap(
@@ -94,6 +101,13 @@ class TensorFlowAdapter:
 
     def _guard(self, event: Callable[..., Any], name: str) -> Callable[..., None]:
         return guarded(event, name, self._agent.gap)
+
+
+def has_pool() -> bool:
+    """Does TensorFlow hand out memory of its own? Yes, where it cannot be asked: what malloc has in
+    use would be wrong with a pool, what is resident is only less exact without one."""
+    port = sys.modules.get(_PORT)
+    return port is None or bool(port.IsMklEnabled())
 
 
 def _purpose_of(graph: Any) -> str:
@@ -119,6 +133,8 @@ _armed: dict[int, TensorFlowAdapter] = {}
 def arm(agent: Listener, *, is_loaded: bool = False) -> bool:
     """Hook TensorFlow for this agent, once; False while it is not there, or not all there yet."""
     if not all(is_ready(name) for name in (_OPS, _GRAPHS, _FUNCTIONS)):
+        return False
+    if not is_ready(_PORT) and not is_ready(_WHOLE):
         return False
     if id(agent) not in _armed:
         _armed[id(agent)] = adapter = TensorFlowAdapter(agent)

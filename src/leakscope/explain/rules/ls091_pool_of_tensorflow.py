@@ -14,9 +14,9 @@ def pool_of_tensorflow(case: RunCase) -> str | None:
     """TensorFlow's own pool on the CPU keeps what it took for the largest moment.
 
     ## Why it looks like a leak
-    With oneDNN on, as it is by default, TensorFlow takes regions that double in size and never
-    gives one back: `malloc_trim` cannot reach them, another allocator does not change it. After
-    one large request resident memory stays that high.
+    With oneDNN on, as it is by default on a processor with AVX-512, TensorFlow takes regions that
+    double in size and never gives one back: `malloc_trim` cannot reach them, another allocator does
+    not change it. After one large request resident memory stays that high.
 
     ## Example
     ```python
