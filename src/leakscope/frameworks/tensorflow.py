@@ -23,8 +23,8 @@ _GRAPHS = "tensorflow.python.framework.func_graph"
 _OPS = "tensorflow.python.framework.ops"
 _WHOLE = "tensorflow"
 _PORT = "tensorflow.python.util._pywrap_util_port"
-"""Knows whether oneDNN is on, which depends on the processor too: an AMD EPYC without AVX-512 has it
-off. Imported after the three above (TensorFlow 2.21)."""
+"""Knows whether oneDNN is on, which depends on the processor too: on an AMD EPYC without AVX-512 it
+is off. Imported after the three above (TensorFlow 2.21)."""
 
 _READ_AT_THE_END = "_key_for_call_stats"
 """Of a `tf.function`: read once in each call that is made eagerly, after it (TensorFlow 2.4 to
