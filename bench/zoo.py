@@ -4,6 +4,7 @@
     python bench/zoo.py --repeat 3            three times; an unstable answer is shown as such
     python bench/zoo.py --only replay-fills   one folder, both programs
     python bench/zoo.py --json out.json       every row, for machines
+    python bench/zoo.py --reports folder      every report, which bench/matrix.py can read
 
 What counts, for each program, from 0 to 1:
 
@@ -29,6 +30,7 @@ import json
 import os
 import platform
 import re
+import shutil
 import statistics
 import subprocess
 import sys
@@ -36,6 +38,7 @@ import tempfile
 import time
 import tomllib
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from datetime import date
 from pathlib import Path
@@ -132,8 +135,8 @@ def programs(folder: Path, only: Sequence[str], variants: Sequence[str]) -> Iter
             )
 
 
-def watch(program: Program, python: str, limit_s: float) -> Answer:
-    """Run one program as a user would, and read the report."""
+def watch(program: Program, python: str, limit_s: float, kept: Path | None = None) -> Answer:
+    """Run one program as a user would, and read the report, which is `kept` in this folder."""
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder, "report.json")
         command = [python, "-m", "leakscope", "run", "--quiet", "--out", str(Path(folder, "run"))]
@@ -158,6 +161,8 @@ def watch(program: Program, python: str, limit_s: float) -> Answer:
                 note = f"exit {done.returncode}: {last[:80]}"
         seconds = time.monotonic() - began
         said = json.loads(report.read_text()) if report.exists() else {}
+        if kept is not None and said:
+            shutil.copy(report, kept / f"{program.name}-{program.variant}.json")
     return _answer(program, said, seconds, note if said else note or "no report")
 
 
@@ -343,17 +348,27 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--repeat", type=int, default=1)
     parser.add_argument("--json", type=Path, metavar="FILE")
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="write the document here")
+    parser.add_argument("--reports", type=Path, metavar="FOLDER", help="keep the reports here")
+    parser.add_argument("--jobs", type=int, default=1, help="programs at once")
     parser.add_argument("--python", default=sys.executable)
     parser.add_argument("--limit", type=float, default=180.0, help="seconds for one run")
     options = parser.parse_args(arguments)
+    if options.reports:
+        options.reports.mkdir(parents=True, exist_ok=True)
+
+    def ask(program: Program) -> list[Answer]:
+        asked = (options.python, options.limit, options.reports)
+        return [watch(program, *asked) for _ in range(options.repeat)]
+
     everything: list[Answer] = []
-    for program in programs(options.zoo, options.only, options.variant or VARIANTS):
-        answers = [watch(program, options.python, options.limit) for _ in range(options.repeat)]
-        print_row(answers)
-        everything += answers
-        if options.json:
-            rows = [asdict(answer) for answer in everything]
-            options.json.write_text(json.dumps(rows, indent=1))
+    with ThreadPoolExecutor(options.jobs) as pool:
+        asked = programs(options.zoo, options.only, options.variant or VARIANTS)
+        for answers in pool.map(ask, asked):
+            print_row(answers)
+            everything += answers
+            if options.json:
+                rows = [asdict(answer) for answer in everything]
+                options.json.write_text(json.dumps(rows, indent=1))
     print("", *summary(everything), sep="\n")
     if options.markdown:
         options.markdown.write_text(page(everything))
