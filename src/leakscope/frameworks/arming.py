@@ -2,11 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Protocol
+
 from leakscope.frameworks import jax, keras, tensorflow, torch
 from leakscope.frameworks.listener import Listener
 
 NAMES = ("torch", "tensorflow", "keras", "jax")
-_ADAPTERS = (torch, tensorflow, keras, jax)
+
+
+class Adapter(Protocol):
+    """The hooks of one framework for one agent."""
+
+    def arm(self) -> None: ...
+    def disarm(self) -> None: ...
+
+
+_MEETINGS: tuple[Callable[..., Adapter | None], ...] = (
+    torch.meet,
+    tensorflow.meet,
+    keras.meet,
+    jax.meet,
+)
 
 
 class Arming:
@@ -14,12 +31,13 @@ class Arming:
 
     def __init__(self, agent: Listener) -> None:
         self._agent = agent
-        self._waiting = list(_ADAPTERS)
+        self._waiting = list(_MEETINGS)
+        self._armed: list[Adapter] = []
         self._is_busy = False
 
     @property
     def has_armed(self) -> bool:
-        return len(self._waiting) < len(_ADAPTERS)
+        return bool(self._armed)
 
     def arm(self, *, is_loaded: bool = False) -> None:
         """Hook what is there by now. `is_loaded`: an import has just been done."""
@@ -28,12 +46,16 @@ class Arming:
             return
         self._is_busy = True
         try:
-            for adapter in tuple(self._waiting):
-                if adapter.arm(self._agent, is_loaded=is_loaded):
-                    self._waiting.remove(adapter)
+            for meet in tuple(self._waiting):
+                adapter = meet(self._agent, is_loaded=is_loaded)
+                if adapter is not None:
+                    self._waiting.remove(meet)
+                    self._armed.append(adapter)
+                    adapter.arm()
         finally:
             self._is_busy = False
 
     def disarm(self) -> None:
-        for adapter in _ADAPTERS:
-            adapter.disarm(self._agent)
+        for adapter in self._armed:
+            adapter.disarm()
+        self._armed.clear()

@@ -107,20 +107,7 @@ def count_executables() -> int | None:
     return sum(len(client.live_executables()) for client in list(backends.values()))
 
 
-_armed: dict[int, JaxAdapter] = {}
-
-
-def arm(agent: Listener, *, is_loaded: bool = False) -> bool:
-    """Listen to JAX for this agent, once; False while it is not there."""
-    if not all(is_ready(name) for name in (_MONITORING, _BACKENDS)):
-        return False
-    if id(agent) not in _armed:
-        _armed[id(agent)] = adapter = JaxAdapter(agent)
-        adapter.arm()
-    return True
-
-
-def disarm(agent: Listener) -> None:
-    adapter = _armed.pop(id(agent), None)
-    if adapter is not None:
-        adapter.disarm()
+def meet(agent: Listener, *, is_loaded: bool = False) -> JaxAdapter | None:
+    """The hooks of JAX for this agent; None while it is not there."""
+    is_there = all(is_ready(name) for name in (_MONITORING, _BACKENDS))
+    return JaxAdapter(agent) if is_there else None

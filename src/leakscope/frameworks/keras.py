@@ -114,20 +114,7 @@ class KerasAdapter:
         return guarded(event, name, self._agent.gap)
 
 
-_armed: dict[int, KerasAdapter] = {}
-
-
-def arm(agent: Listener, *, is_loaded: bool = False) -> bool:
-    """Hook Keras 3 for this agent, once; False while it is not there."""
-    if not all(is_ready(name) for name in (_CALLBACKS, _OPTIMIZERS)):
-        return False
-    if id(agent) not in _armed:
-        _armed[id(agent)] = adapter = KerasAdapter(agent)
-        adapter.arm()
-    return True
-
-
-def disarm(agent: Listener) -> None:
-    adapter = _armed.pop(id(agent), None)
-    if adapter is not None:
-        adapter.disarm()
+def meet(agent: Listener, *, is_loaded: bool = False) -> KerasAdapter | None:
+    """The hooks of Keras 3 for this agent; None while it is not there."""
+    is_there = all(is_ready(name) for name in (_CALLBACKS, _OPTIMIZERS))
+    return KerasAdapter(agent) if is_there else None

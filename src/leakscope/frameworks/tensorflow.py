@@ -127,25 +127,11 @@ def count_registries() -> tuple[Tally, ...]:
     )
 
 
-_armed: dict[int, TensorFlowAdapter] = {}
-
-
-def arm(agent: Listener, *, is_loaded: bool = False) -> bool:
-    """Hook TensorFlow for this agent, once; False while it is not there, or not all there yet."""
-    if not all(is_ready(name) for name in (_OPS, _GRAPHS, _FUNCTIONS)):
-        return False
-    if not is_ready(_PORT) and not is_ready(_WHOLE):
-        return False
-    if id(agent) not in _armed:
-        _armed[id(agent)] = adapter = TensorFlowAdapter(agent)
-        adapter.arm()
-    return True
-
-
-def disarm(agent: Listener) -> None:
-    adapter = _armed.pop(id(agent), None)
-    if adapter is not None:
-        adapter.disarm()
+def meet(agent: Listener, *, is_loaded: bool = False) -> TensorFlowAdapter | None:
+    """The hooks of TensorFlow for this agent; None while it is not there, or not all there yet."""
+    is_there = all(is_ready(name) for name in (_OPS, _GRAPHS, _FUNCTIONS))
+    has_told = is_ready(_PORT) or is_ready(_WHOLE)
+    return TensorFlowAdapter(agent) if is_there and has_told else None
 
 
 def is_ready(name: str) -> bool:

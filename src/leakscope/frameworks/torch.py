@@ -348,11 +348,8 @@ def _add_up(tallied: dict[int, Tallies]) -> tuple[Tally, ...]:
     return tuple(Tally(*key, count, size) for key, (count, size) in totals.items())
 
 
-_armed: dict[int, TorchAdapter] = {}
-
-
-def arm(agent: Listener, *, is_loaded: bool = False) -> bool:
-    """Hook torch for this agent, once; False while torch is not there, or not all there yet.
+def meet(agent: Listener, *, is_loaded: bool = False) -> TorchAdapter | None:
+    """The hooks of torch for this agent; None while torch is not there, or not all there yet.
 
     `is_loaded` is the word of a caller who knows that its import has just been done: Python
     itself marks it so a moment later.
@@ -360,14 +357,5 @@ def arm(agent: Listener, *, is_loaded: bool = False) -> bool:
     torch = sys.modules.get("torch")
     is_loading = getattr(getattr(torch, "__spec__", None), "_initializing", False)
     if torch is None or (is_loading and not is_loaded) or not hasattr(torch, "optim"):
-        return False
-    if id(agent) not in _armed:
-        _armed[id(agent)] = adapter = TorchAdapter(agent, torch)
-        adapter.arm()
-    return True
-
-
-def disarm(agent: Listener) -> None:
-    adapter = _armed.pop(id(agent), None)
-    if adapter is not None:
-        adapter.disarm()
+        return None
+    return TorchAdapter(agent, torch)
