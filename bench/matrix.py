@@ -36,7 +36,7 @@ ZOO_TF = ROOT / "zoo-tf"
 ZOOS = (ZOO, ZOO_TF, ZOO_GPU)
 GOLDEN = ROOT / "tests" / "golden" / "rule-matrix.txt"
 _NOBODY = "-"
-_LIMIT_S = 180.0
+_LIMIT_S = 300.0
 
 
 @dataclass(frozen=True)
@@ -121,15 +121,18 @@ def run(entry: Entry, variant: str) -> Said:
         report = Path(folder, "report.json")
         command = [sys.executable, "-m", "leakscope", "run", "--quiet"]
         command += ["--out", str(Path(folder, "run")), "--report", str(report), f"{variant}.py"]
-        done = subprocess.run(
-            command,
-            cwd=entry.zoo / entry.name,
-            capture_output=True,
-            text=True,
-            timeout=_LIMIT_S,
-            env=environment,
-            check=False,
-        )
+        try:
+            done = subprocess.run(
+                command,
+                cwd=entry.zoo / entry.name,
+                capture_output=True,
+                text=True,
+                timeout=_LIMIT_S,
+                env=environment,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            return Said((), f"no answer in {_LIMIT_S:g} s")
         if done.returncode or not report.exists():
             lines = done.stderr.strip().splitlines() or ["no report"]
             # leakscope has the last word; what ended the program stands above it.
