@@ -110,8 +110,9 @@ def test_pools_of_graphs_that_grow_are_no_fragmentation(tmp_path: Path) -> None:
 def test_a_cache_that_filled_up_is_steady(tmp_path: Path) -> None:
     reserved = rising_until(40, 20 * MIB, 200 * MIB)
     made = on_gpu(recording(tmp_path), flat(), reserved)
-    sizes = {"allocated": 100 * MIB, "reserved": GIB, "free": GIB, "total": 4 * GIB}
-    made.device(300, **sizes, peak_allocated=900 * MIB)
+    made.device(
+        300, allocated=100 * MIB, reserved=GIB, free=GIB, total=GIB, peak_allocated=900 * MIB
+    )
     report = analyse(made.done())
     assert report.verdict is Outcome.STEADY
     assert "LS042" in {one.rule for one in report.harmless}
@@ -120,8 +121,9 @@ def test_a_cache_that_filled_up_is_steady(tmp_path: Path) -> None:
 def test_a_cache_is_not_that_of_a_high_point_which_there_was_not(tmp_path: Path) -> None:
     reserved = rising_until(40, 20 * MIB, 200 * MIB)
     made = on_gpu(recording(tmp_path), flat(), reserved)
-    sizes = {"allocated": 100 * MIB, "reserved": GIB, "free": GIB, "total": 4 * GIB}
-    made.device(300, **sizes, peak_allocated=104 * MIB)
+    made.device(
+        300, allocated=100 * MIB, reserved=GIB, free=GIB, total=GIB, peak_allocated=104 * MIB
+    )
     report = analyse(made.done())
     assert report.verdict is Outcome.STEADY
     assert "LS042" not in {one.rule for one in report.harmless}

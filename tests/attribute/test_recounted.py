@@ -86,3 +86,19 @@ def test_what_goes_on_is_a_part_of_the_growth_that_goes_on(
     report = analyse(maker.done())
     assert report.verdict is verdict
     assert report.findings[0].share == pytest.approx(0.7 if later else 0.35, rel=0.1)
+
+
+def test_what_is_kept_now_and_then_is_told_as_counted_to_the_end(tmp_path: Path) -> None:
+    """One in four steps; between two looks that are 26 steps apart, 5 more instead of 6.5."""
+
+    def shape(step: int) -> float:
+        return 100 * MIB + 80 * KIB * (step // 4)
+
+    maker = recording(tmp_path).steps(300, in_use=shape, blocks=flat(1000)).source(PROGRAM)
+    maker.looked(26, 52, shape)
+    maker.holds("kept", 0, 80 * KIB, counts=((26, 7), (48, 11), (52, 12)))
+    for step in (100, 200, 280):
+        maker.recounted("local kept in fit()", step, step // 4)
+    (finding,) = analyse(maker.done()).findings
+    assert finding.count_per_step == pytest.approx(0.25, rel=0.05)
+    assert finding.share > 0.95
