@@ -14,9 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from leakscope.observe.autograd import reachable_nodes
-from leakscope.observe.leads import Lead, our_references, weigh_all, weighed
+from leakscope.observe.leads import Lead, our_references
 from leakscope.observe.native_heap import open_native_heap
 from leakscope.observe.weigh import Weight, retained_by_graph, weigh
+from leakscope.observe.weighing import weigh_all, weighed
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 nn = torch.nn

@@ -137,13 +137,25 @@ def explain_growth(
             found += native_suspects(recording, process, measured, sources)
         elif measured > 0:
             found += _unheld_suspects(recording, process, device, measured, sources)
-    total = sum(suspect.share for suspect in found)
-    if total > 1.0:
-        # Two holders of the same things, or a weight too high: never more than there is.
-        found = [suspect._replace(share=suspect.share / total) for suspect in found]
+    found = _at_most_all(found)
     found = [suspect for suspect in found if suspect.share >= _SMALLEST_SHARE]
     found.sort(key=lambda suspect: -suspect.share)
     return Explained(process, tuple(found))
+
+
+def _at_most_all(found: list[Suspect]) -> list[Suspect]:
+    """Two holders of the same things, or a weight too high: never more than there is. What goes on
+    for ever has its part first, and what will stop by itself the rest."""
+    endless = sum(one.share for one in found if not one.is_bounded)
+    bounded = sum(one.share for one in found if one.is_bounded)
+    if endless + bounded <= 1.0:
+        return found
+    of_endless = 1.0 / max(endless, 1.0)
+    of_bounded = max(1.0 - endless, 0.0) / bounded if bounded else 0.0
+    return [
+        one._replace(share=one.share * (of_bounded if one.is_bounded else of_endless))
+        for one in found
+    ]
 
 
 def _accounted_for(latest: Sequence[Holding], device: str | None, way: Measured) -> float:

@@ -37,9 +37,6 @@ from leakscope.observe.holders import UNROOTED
 from leakscope.observe.leads import (
     VAGUE,
     Lead,
-    Weighed,
-    believe_opaque,
-    by_weight,
     contains,
     leads_among,
     leads_of_arrays,
@@ -47,9 +44,6 @@ from leakscope.observe.leads import (
     leads_of_graphs,
     leads_of_populations,
     our_references,
-    sum_of_blocks,
-    take_kin,
-    weigh_all,
 )
 from leakscope.observe.origins import origins
 from leakscope.observe.populations import (
@@ -61,6 +55,15 @@ from leakscope.observe.sites import SiteWindow
 from leakscope.observe.survivors import Survivors
 from leakscope.observe.swelling import Sizes, find_swollen, note_sizes, visible_bytes
 from leakscope.observe.tellings import Telling, can_pile_up, is_held, path_to, tell
+from leakscope.observe.weighing import (
+    Weighed,
+    believe_opaque,
+    by_weight,
+    sum_of_blocks,
+    take_kin,
+    weigh_all,
+    weigh_more,
+)
 
 _MOST_GROWING = 60
 _PATHS = 5
@@ -252,13 +255,23 @@ class Inquiry:
         """Weigh the leads, find who holds the largest, put those of one description together."""
         assert self._noted is not None
         ours = our_references(leads)
-        growing = {id(lead.it) for lead in leads if lead.kind == "container"}
+        growing = {
+            id(lead.it) for lead in leads if lead.kind == "container" and not lead.is_doubtful
+        }
         given = self._given
         clear = [lead for lead in leads if lead.kind not in VAGUE]
-        weighed = weigh_all(clear, growing, ours, given)
-        weighed = believe_opaque(weighed, origins.alive - self._graphs_alive)
-        del clear
+        firm = [lead for lead in clear if not lead.is_doubtful]
+        weighed = believe_opaque(
+            weigh_all(firm, growing, ours, given), origins.alive - self._graphs_alive
+        )
         grown_bytes += grown_blocks * bytes_of_a_block(grown_blocks, sum_of_blocks(weighed))
+        if _explained(weighed) < _EXPLAINED * grown_bytes:
+            weighed = weigh_more(weighed, growing, ours, given)
+        if _explained(weighed) < _EXPLAINED * grown_bytes:
+            doubtful = [lead for lead in clear if lead.is_doubtful]
+            weighed = sorted(weighed + weigh_all(doubtful, growing, ours, given), key=by_weight)
+            del doubtful
+        del clear, firm
         self.explained = _explained(weighed) / max(grown_bytes, 1.0)
         self.is_visible = self._came > _VISIBLE * max(grown_bytes, 1.0)
         self._is_deep = self.explained < _EXPLAINED
@@ -293,8 +306,7 @@ class Inquiry:
                 continue
             # Two attributes of one object, or two globals, are two holders: each has its statement.
             is_one_of_many = first.lead.kind == "container" and path[-1].kind == "item"
-            kin = take_kin(first, weighed) if is_one_of_many else []
-            family = [first, *kin]
+            family = [first, *take_kin(first, weighed, is_item=is_one_of_many)]
             looks = (self._since, self._noted.lengths.step, step)
             self._telling.add(tell(family, path, looks, self.process, self._now()))
         holdings = self._telling.done()

@@ -43,12 +43,14 @@ tell what is kept from what a step has in flight. Tracing makes a step two to fi
 (16 frames; w1 of facts/torch.md), so of long steps fewer are traced."""
 
 _FEWEST_RISES = 2
-_RISE_BYTES = 4 << 10
+_RISE_BYTES, _OF_RISE = 4 << 10, 64
 _PATIENCE = 4
 """Between the first look and the window memory must have risen to a new height twice (by more than
-a step's own wavering), or so many times the usual distance must have passed: of a program that
-keeps something once in 50 steps, 49 steps saw one more in the list, which proves nothing. Made for
-two programs of the zoo (every 20 and every 50 steps); no other values were tried."""
+a step's own wavering, and than a part of the rise that called for the look), or so many times the
+usual distance must have passed: of a program that keeps something once in 50 steps, 49 steps saw
+one more in the list, which proves nothing. Made for two programs of the zoo (every 20 and every 50
+steps); no other values were tried. The part: after a look 21 KiB came in six steps, and were two
+rises beside one of 1.4 MiB, kept once in 20 steps."""
 
 _USUAL_LOOK_NS = 100_000_000.0
 _USUAL_NATIVE_NS = 120_000_000.0
@@ -129,7 +131,9 @@ class Ladder:
         self._begun_step = 0
         self._between = _TICKS_BETWEEN if is_clock else _STEPS_BETWEEN
         self._rows = self._rises_seen = self._last_bytes = 0
-        self._highest = self._rises_since_first = self._latest_step = 0
+        self._highest: int | None = None
+        self._rise_bytes = _RISE_BYTES
+        self._rises_since_first = self._latest_step = 0
         self._next = Rung.FIRST
         self._at_step = 0
         self._first_step = 0
@@ -182,7 +186,8 @@ class Ladder:
             # A leak that took long to show itself is slow: it needs as long to show its holders.
             between = max(self._between - _STEPS_TRACED, (step - self._begun_step) // 2)
             self._next, self._at_step = Rung.WINDOW, step + between
-            self._highest = self._last_bytes
+            self._highest = None
+            self._rise_bytes = max(_RISE_BYTES, self._bytes.risen // _OF_RISE)
             self._rises_since_first = 0
             self._latest_step = step + _PATIENCE * between
         elif rung is Rung.WINDOW:
@@ -279,7 +284,9 @@ class Ladder:
             # Two readings in a row: what a step makes and drops is gone by the next.
             height = min(in_use, self._last_bytes)
             self._last_bytes = in_use
-            if height > self._highest + _RISE_BYTES:
+            if self._highest is None:
+                self._highest = in_use  # with what the look itself has left, 15 KiB
+            elif height > self._highest + self._rise_bytes:
                 self._highest = height
                 self._rises_since_first += 1
         elif rss >= 0 and self._bytes.is_empty:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ctypes
 import gc
 import os
+import sys
 import tracemalloc
 from collections import Counter
 from functools import cache
@@ -18,7 +19,15 @@ from typing import Any
 
 from leakscope.model import Frame, SiteTally
 from leakscope.observe import foreign
-from leakscope.observe.anatomy import class_module, class_name, is_exactly, is_of_the_user, mro_of
+from leakscope.observe.anatomy import (
+    attribute_of,
+    class_module,
+    class_name,
+    is_exactly,
+    is_of_the_user,
+    module_dict,
+    mro_of,
+)
 
 _FRAMES = 16
 """A module call is three frames per level: 16 reach through five levels of modules."""
@@ -118,7 +127,7 @@ def sites_of(items: list[Any]) -> tuple[SiteTally, ...]:
     stacks: Counter[tuple[Frame, ...]] = Counter()
     kinds: dict[int, bool] = {}
     for item in items[:_MOST_ITEMS]:
-        stack = _site_of_payload(item, kinds)
+        stack = _line_of_record(item) or _site_of_payload(item, kinds)
         if stack:
             stacks[stack] += 1
     return tuple(SiteTally(stack, count) for stack, count in stacks.most_common(_MOST_SITES))
@@ -129,6 +138,18 @@ def traced_among(members: list[Any]) -> list[Any]:
     so the youngest objects are near the beginning or at the end."""
     near_the_ends = [*members[:_NEAR_THE_ENDS], *members[-_NEAR_THE_ENDS:]]
     return [one for one in near_the_ends if _stack_of(one)][:_MOST_ITEMS]
+
+
+def _line_of_record(item: Any) -> tuple[Frame, ...]:
+    """A record of `logging` says which line logged it, also one from before the window; who keeps
+    it is a library, so that this is the program's own statement."""
+    kind = module_dict(sys.modules.get("logging")).get("LogRecord")
+    if not isinstance(kind, type) or not issubclass(type(item), kind):
+        return ()
+    file, line, function = (attribute_of(item, name) for name in ("pathname", "lineno", "funcName"))
+    if type(file) is not str or type(line) is not int:
+        return ()
+    return (Frame(file, line, function if type(function) is str else ""),)
 
 
 def _site_of_payload(item: Any, kinds: dict[int, bool]) -> tuple[Frame, ...]:

@@ -12,15 +12,17 @@ from leakscope.observe.anatomy import describe
 from leakscope.observe.cycles import links_of_cycle
 from leakscope.observe.gradient_cycles import links_of_gradient_cycle
 from leakscope.observe.holders import find_path
-from leakscope.observe.leads import GRADIENT_CYCLE, VAGUE, Lead, Weighed, sum_of_blocks
+from leakscope.observe.leads import GRADIENT_CYCLE, VAGUE, Lead
 from leakscope.observe.origins import places
 from leakscope.observe.registries import registry_path
+from leakscope.observe.weighing import Weighed, sum_of_blocks
 
 _NOBODYS = ("garbage", "native")
 _CALLABLES = ("partial", "function", "method")
 _OF_STEPS = 0.9
 """One of many steps may be without. A choice; seen on one program, and its repaired one."""
 _CONTAINERS = ("list", "dict", "set", "deque", "OrderedDict", "defaultdict")
+_ATTRIBUTES = "__dict__"
 _ITEMS = {"graph": "graph node", "array": "byte"}
 
 Key = tuple[str, ...]
@@ -110,6 +112,8 @@ def can_pile_up(lead: Lead, path: tuple[Link, ...]) -> bool:
         return _is_registered(lead, path)
     if lead.kind == "chain":
         return len(path) > 1 and is_held(path)
+    if lead.kind == "container" and path[-1].name == _ATTRIBUTES and lead.then == lead.now:
+        return False  # of an object that was made since the first look: it got them all at once
     return lead.kind != "container" or path[0].kind != "garbage"
 
 
