@@ -361,3 +361,16 @@ def test_blocks_that_nobody_keeps_may_be_garbage(
     report = analyse(maker.done())
     assert report.verdict is verdict
     assert len(report.findings) == (held >= 0.3)
+
+
+def test_what_goes_on_for_ever_has_its_part_before_what_will_stop(tmp_path: Path) -> None:
+    """A ring and a table keep the same things; the ring has an end."""
+    maker = growing(tmp_path)
+    maker.holds("kept", 1.0, 29 * KIB, bound="it is a deque with maxlen=250")
+    maker.holds("others", 1.0, 27 * KIB)
+    report = analyse(maker.done())
+    first, second = report.findings
+    assert "others" in first.says
+    assert first.share == pytest.approx(0.9, rel=0.05)
+    assert first.share + second.share <= 1.0
+    assert report.verdict is Outcome.LEAK

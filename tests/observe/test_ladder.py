@@ -227,3 +227,23 @@ def test_blocks_that_are_read_rarely_are_looked_at_in_time() -> None:
         if ladder.due(row * 10 * MS, row * 4, 100_000 * KIB, blocks, -1) is not None:
             return
     pytest.fail("not looked at by the eighteenth reading")
+
+
+def test_what_a_look_leaves_is_no_rise_of_the_program() -> None:
+    """1.4 MiB every 20 steps, and some KiB right after the first look: the window waits until what
+    is kept has come twice."""
+
+    def memory(looked_at: int | None) -> list[int]:
+        return [
+            100 * 1024 * KIB
+            + 1400 * KIB * (step // 20)
+            + (0 if looked_at is None else min(max(step - looked_at, 0), 6) * 3 * KIB)
+            for step in range(200)
+        ]
+
+    (first, _), *_ = climbs(memory(None))
+    rungs = climbs(memory(first))
+    assert rungs[0] == (first, Rung.FIRST)
+    step, rung = rungs[1]
+    assert rung is Rung.WINDOW
+    assert step // 20 - first // 20 >= 2

@@ -37,3 +37,15 @@ def test_callables_that_native_code_got_at_every_step_pile_up(
     path = (Link("held by native code", kind, "native"),)
     assert can_pile_up(lead, path) is is_told
     assert not can_pile_up(lead, (*path, Link(".args", "tuple")))
+
+
+@pytest.mark.parametrize(("then", "can"), [(4, False), (3, True)])
+def test_attributes_that_came_all_at_once_are_those_of_a_new_object(then: int, can: bool) -> None:
+    """Breaks when the iterator of a new epoch, at the address of the last one's, is told as a table
+    that grows."""
+    lead = Lead("container", {}, 0, 4, [], [], then=then)
+    path = (
+        Link("module app", "module", "module"),
+        Link(".__dict__", "dict", "attribute", "__dict__"),
+    )
+    assert can_pile_up(lead, path) is can
