@@ -261,15 +261,14 @@ class Inquiry:
         given = self._given
         clear = [lead for lead in leads if lead.kind not in VAGUE]
         firm = [lead for lead in clear if not lead.is_doubtful]
-        weighed = believe_opaque(
-            weigh_all(firm, growing, ours, given), origins.alive - self._graphs_alive
-        )
+        weighed = self._believe(weigh_all(firm, growing, ours, given))
         grown_bytes += grown_blocks * bytes_of_a_block(grown_blocks, sum_of_blocks(weighed))
         if _explained(weighed) < _EXPLAINED * grown_bytes:
             weighed = weigh_more(weighed, growing, ours, given)
         if _explained(weighed) < _EXPLAINED * grown_bytes:
             doubtful = [lead for lead in clear if lead.is_doubtful]
-            weighed = sorted(weighed + weigh_all(doubtful, growing, ours, given), key=by_weight)
+            weighed += self._believe(weigh_all(doubtful, growing, ours, given))
+            weighed.sort(key=by_weight)
             del doubtful
         del clear, firm
         self.explained = _explained(weighed) / max(grown_bytes, 1.0)
@@ -313,6 +312,9 @@ class Inquiry:
         if any(holding.opaque for holding in holdings):
             self.explained = 1.0  # by what cannot be weighed: no native window tells more
         return holdings
+
+    def _believe(self, weighed: list[Weighed]) -> list[Weighed]:
+        return believe_opaque(weighed, origins.alive - self._graphs_alive)
 
 
 def _take_innermost(

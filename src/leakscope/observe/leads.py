@@ -13,9 +13,7 @@ from typing import Any, NamedTuple
 
 from leakscope.model import SiteTally
 from leakscope.observe import foreign
-from leakscope.observe.autograd import (
-    reachable_nodes,
-)
+from leakscope.observe.autograd import reachable_nodes
 from leakscope.observe.containers import Grower
 from leakscope.observe.cycles import is_in_cycle
 from leakscope.observe.gradient_cycles import find_gradient_cycles
