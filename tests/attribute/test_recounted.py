@@ -102,3 +102,16 @@ def test_what_is_kept_now_and_then_is_told_as_counted_to_the_end(tmp_path: Path)
     (finding,) = analyse(maker.done()).findings
     assert finding.count_per_step == pytest.approx(0.25, rel=0.05)
     assert finding.share > 0.95
+
+
+@pytest.mark.parametrize(("last", "is_told"), [(4, False), (12, True)])
+def test_what_was_empty_and_stays_as_long_as_it_is_was_another(
+    tmp_path: Path, last: int, is_told: bool
+) -> None:
+    """Breaks when a table at the address of another is told as what grows."""
+    shape = line(30 * KIB)
+    maker = recording(tmp_path).steps(300, in_use=shape, blocks=flat(1000)).source(PROGRAM)
+    maker.looked(40, 64, shape)
+    maker.holds("kept", 0, 180 * KIB, counts=((40, 0), (60, 4), (64, 4)))
+    report = analyse(maker.recounted("local kept in fit()", 270, last).done())
+    assert bool(report.findings) is is_told

@@ -123,6 +123,8 @@ def explain_growth(
         suspect = _suspect(holding, rate / measured, sources, later)
         if min(suspect.share, 1.0) <= in_passing and _is_in_passing(holding):
             continue
+        if _was_another(holding, later):
+            continue
         named = suspect.named if holding.kind in _MAY_BE_MADE_ANEW else None
         if named is not None and not is_carried_on(sources, named):
             continue  # larger than the one before it, of which nothing is kept
@@ -174,6 +176,13 @@ def _is_in_passing(holding: Holding) -> bool:
     within = zip(holding.counts[1::2], holding.counts[2::2], strict=False)
     rises = sum(after > before for (_, before), (_, after) in pairwise(holding.counts))
     return rises <= 1 and all(after <= before for (_, before), (_, after) in within)
+
+
+def _was_another(holding: Holding, later: Counts) -> bool:
+    """It was empty, was not seen to grow, and has not grown since: another lay at its address when
+    it was first counted. The weights of a layer were told as growth that nobody in Python has."""
+    is_new = holding.counts[0][1] == 0 and _is_in_passing(holding)
+    return is_new and bool(later) and later[-1][1] <= holding.counts[-1][1]
 
 
 def _by_later_growth(
