@@ -125,6 +125,10 @@ class RunCase(NamedTuple):
         return self.overall.outcome is Outcome.STEADY
 
     @property
+    def is_growing(self) -> bool:
+        return self.overall.outcome in (Outcome.GROWING, Outcome.LEAK)
+
+    @property
     def collected_at_end(self) -> float:
         """Bytes that a full collection gave back when the stepping process was done."""
         for mark in self.run.recording.marks:
