@@ -130,7 +130,9 @@ class LiveView:
             is_left_drawn = not termios.tcgetattr(self._terminal)[3] & termios.ICANON
             termios.tcsetattr(self._terminal, termios.TCSANOW, self._settings)
             if is_left_drawn:
-                os.write(self._terminal, _RESET)
+                # First of all that is shown: a view that was killed in the middle of a frame has
+                # filled the terminal's buffer, and what is written right now would be lost.
+                self._pending = _RESET
         except (termios.error, OSError):
             pass  # the terminal itself is gone
         finally:
