@@ -152,6 +152,10 @@ def _symptoms(
 ) -> dict[Symptom, int]:
     """In what memory they differ, and which of them, 0 or 1, has more; the most telling first."""
     found: dict[Symptom, int] = {}
+    # A reason and not only a place; counters of two runs differ by chance on a busy machine.
+    copied = [any(v.shape is Shape.COPY_ON_WRITE for v in one.verdicts) for one in (a, b)]
+    if sum(copied) == 1:
+        found[Symptom.COPIED] = copied.index(True)
     for pair in pairs:
         symptom = {_IN_USE: Symptom.LIVE, _BLOCKS: Symptom.LIVE, _HELD: Symptom.HELD}.get(
             pair.metric
@@ -160,9 +164,6 @@ def _symptoms(
             found.setdefault(symptom, _larger(pair))
     if (held := _level(sides[0].held_bytes, sides[1].held_bytes)) is not None:
         found.setdefault(Symptom.HELD, held)
-    copied = [any(v.shape is Shape.COPY_ON_WRITE for v in one.verdicts) for one in (a, b)]
-    if sum(copied) == 1:
-        found[Symptom.COPIED] = copied.index(True)
     private = [one.workers_private_bytes or 0 for one in sides]
     if (workers := _level(*private)) is not None:
         found[Symptom.WORKERS] = workers
