@@ -263,7 +263,9 @@ class Inquiry:
         firm = [lead for lead in clear if not lead.is_doubtful]
         weighed = self._believe(weigh_all(firm, growing, ours, given))
         grown_bytes += grown_blocks * bytes_of_a_block(grown_blocks, sum_of_blocks(weighed))
-        if _explained(weighed) < _EXPLAINED * grown_bytes:
+        # What cannot be weighed explains it, or else nothing that can will: TensorFlow's graphs.
+        is_open = not any(one.opaque for one in weighed)
+        if is_open and _explained(weighed) < _EXPLAINED * grown_bytes:
             weighed = weigh_more(weighed, growing, ours, given)
         if _explained(weighed) < _EXPLAINED * grown_bytes:
             doubtful = [lead for lead in clear if lead.is_doubtful]

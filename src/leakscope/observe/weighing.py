@@ -137,9 +137,9 @@ def _weigh_together(
             key = (id(type(lead.items[0])), lead.now - lead.before)
             groups.setdefault(key, []).append(one)
     result = {id(one): one for one in weighed_alone}
-    for number, group in enumerate(groups.values(), start=1):
-        if not 1 < len(group) <= _MOST_TOGETHER:
-            continue
+    several = [group for group in groups.values() if 1 < len(group) <= _MOST_TOGETHER]
+    several.sort(key=lambda group: -max(one.shared_bytes for one in group))
+    for number, group in enumerate(several[:_WEIGHED_THOROUGHLY], start=1):
         items = [item for one in group for item in one.lead.items]
         whole = weighed(group[0].lead._replace(items=items), ignored, ours, _MOST_VISITED, given)
         if whole.each > _MUCH_HEAVIER * fmean(one.each for one in group):
