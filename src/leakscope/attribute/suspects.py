@@ -180,8 +180,8 @@ def _is_in_passing(holding: Holding) -> bool:
 
 def _was_another(holding: Holding, later: Counts) -> bool:
     """It was empty, was not seen to grow, and has not grown since: another lay at its address when
-    it was first counted. Made after LS109 had spoken once of six runs about raw blocks of a GPU, with
-    a model that is built once; what was found there was not seen, so that this is a guess."""
+    it was first counted. Made after LS109 had spoken once about raw blocks of a GPU, in a program
+    that builds one model; what was found there was not seen, so that this is a guess."""
     is_new = holding.counts[0][1] == 0 and _is_in_passing(holding)
     return is_new and bool(later) and later[-1][1] <= holding.counts[-1][1]
 
