@@ -49,7 +49,7 @@ WORKLOADS = {
     "transformer": Workload(("transformer.py",), 10, 4, 60),
     "inference": Workload(("inference.py",), 200, 300, 60),
     "inference, tiny requests": Workload(("inference.py", "40"), 200, 1500, 60),
-    "leak being chased": Workload(("leaking.py",), 5, 16_000, 1, is_clean=False),
+    "leak being chased": Workload(("leaking.py",), 5, 200, 80, is_clean=False),
 }
 VARIANTS = ("bare", "bare again", "leakscope", "memray", "tracemalloc")
 
@@ -120,16 +120,12 @@ def measure(
 ) -> dict[str, list[tuple[float, float]]]:
     """Wall and CPU ratios to the bare run of the same round, per variant."""
     ratios: dict[str, list[tuple[float, float]]] = {variant: [] for variant in variants[1:]}
-    # A leak is chased on a budget of the time that passes, and while others have their turn it
-    # passes too: there each variant is alone with the bare program, and runs in one block.
-    groups = [variants] if WORKLOADS[name].is_clean else [("bare", one) for one in variants[1:]]
     for index in range(rounds):
-        for group in groups:
-            times = compete(WORKLOADS[name], group)
-            bare = times["bare"]
-            for variant in group[1:]:
-                timed = times[variant]
-                ratios[variant].append((timed.wall / bare.wall, timed.cpu / bare.cpu))
+        times = compete(WORKLOADS[name], variants)
+        bare = times["bare"]
+        for variant in variants[1:]:
+            timed = times[variant]
+            ratios[variant].append((timed.wall / bare.wall, timed.cpu / bare.cpu))
         told = {variant: f"{pairs[-1][0]:.3f}" for variant, pairs in ratios.items()}
         print(name, index, told, file=sys.stderr)
     return ratios

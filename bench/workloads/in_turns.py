@@ -15,7 +15,12 @@ from contextlib import contextmanager
 def run_in_turns(step):
     """A line on stdin is a number of steps to make, and perhaps "deaf"; answered by wall and CPU
     seconds."""
-    for line in sys.stdin:
+    while True:
+        began_ns = time.monotonic_ns()
+        line = sys.stdin.readline()
+        if not line:
+            break
+        _earn_nothing_for(time.monotonic_ns() - began_ns)
         steps, *deaf = line.split()
         if deaf:
             with _nobody_listening():
@@ -31,13 +36,25 @@ def _run_block(step, steps):
     print(time.perf_counter() - wall, time.process_time() - cpu, flush=True)
 
 
+def _agent():
+    """leakscope's, where it watches this process."""
+    inside = sys.modules.get("leakscope.inside")
+    return inside.running_agent() if inside is not None else None
+
+
+def _earn_nothing_for(waited_ns):
+    """Looks are paid for with a share of the time that passes: of this program's, not of that in
+    which others had their turn."""
+    agent = _agent()
+    if agent is not None:
+        agent.looks.budget._started_ns += waited_ns
+
+
 @contextmanager
 def _nobody_listening():
     """leakscope's hooks taken out of the frameworks, their classes and the collector, and put
     back."""
-    from leakscope.frameworks import keras, tensorflow, torch
-
-    adapters = [one for each in (torch, tensorflow, keras) for one in each._armed.values()]
+    adapters = _agent()._arming._armed
     optimizer = sys.modules.get("torch.optim.optimizer")
     hooks = ()
     if optimizer is not None:
