@@ -85,6 +85,11 @@ looks took 360 ms of the first two seconds (bench/workloads/leaking.py) and said
 other values were tried."""
 
 
+_FOLLOW_CREDIT_S = 60.0
+"""More of it for the second look, once there has been a first: alone the first says nothing. It is
+dearer than was thought on a slow or crowded machine: of 0.6 s it took 0.5 instead of 0.2 in two
+programs of a yardstick, and the run ended without an answer."""
+
 _FOREIGN_STEPS_A_FLOOR = 3
 """Where models are trained one after another, thirty of them have few batches each, and few rows:
 three of the usual floors would be half of the run."""
@@ -263,6 +268,8 @@ class Ladder:
         if self._looks >= _MOST_LOOKS:
             return False
         more_credit_s = -_CREDIT_KEPT_S if self._is_well_explained else 0.0
+        if not self._looks:
+            more_credit_s = _FOLLOW_CREDIT_S
         return self._rises and self._budget.allows(self._cost_ns, now_ns, more_credit_s)
 
     def _has_come_up(self, step: int) -> bool:
