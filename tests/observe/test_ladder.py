@@ -160,7 +160,8 @@ def test_a_first_look_that_was_dear_is_not_taken_in_vain(first_ms: int, rungs: i
     """Breaks when a crowded machine takes both looks from a run of three seconds; or when nothing
     ends it."""
     ladder = Ladder(Budget(0.01, now_ns=0))
-    now_ns, seen = 0, []
+    now_ns = 0
+    seen: list[Rung] = []
     for step in range(200):
         now_ns += 10 * MS
         rung = ladder.due(now_ns, step, step * 30 * KIB, -1, -1)
