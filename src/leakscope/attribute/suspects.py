@@ -35,6 +35,7 @@ from leakscope.attribute.places import site_of
 from leakscope.attribute.recounted import FOLLOWED, Counts, counted_later, why_it_stops
 from leakscope.attribute.suspect import Suspect, topmost
 from leakscope.attribute.unweighed import give_the_rest
+from leakscope.judge.axis import found_in_steps, of_last_look
 from leakscope.model import Holding, Link, Site
 from leakscope.record.reader import Recording
 
@@ -78,7 +79,7 @@ def suspects_of(recording: Recording, process: str) -> list[Suspect]:
     sources = sources_for(recording, process)
     return [
         _suspect(holding, 0.0, sources, counted_later(recording, holding))
-        for holding in _latest(recording.holdings, process)
+        for holding in _latest(recording, process)
     ]
 
 
@@ -103,7 +104,7 @@ def explain_growth(
     sources = sources_for(recording, process)
     if is_copy_on_write:
         return _explain_copies(recording, process, sources)
-    latest = _latest(recording.holdings, process)
+    latest = _latest(recording, process)
     ways = ways_to_measure(recording, process, latest, device, is_reserved, block_bytes)
     way = max(ways, key=lambda one: _accounted_for(latest, device, one))
     measured = way.per_step
@@ -274,14 +275,12 @@ def sources_for(recording: Recording, process: str) -> Mapping[str, str]:
     return merged
 
 
-def _latest(holdings: Sequence[Holding], process: str) -> list[Holding]:
-    """Those of the last look: what grew once and stopped is not among them."""
-    ours = [one for one in holdings if one.process == process and one.kind != SHARED_PAGES]
-    looked = [one for one in ours if one.kind != PILE]
+def _latest(recording: Recording, process: str) -> list[Holding]:
+    """Those of the last look."""
+    ours = [one for one in found_in_steps(recording, process) if one.kind != SHARED_PAGES]
     # Piles are counted to the end of the run, after the last look.
     piles = [one for one in ours if one.kind == PILE][-1:]
-    last = max((holding.counts[-1][0] for holding in looked), default=0)
-    return [holding for holding in looked if holding.counts[-1][0] == last] + piles
+    return of_last_look([one for one in ours if one.kind != PILE]) + piles
 
 
 def _suspect(

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from leakscope.model import LOOKS, NO_BLOCKS, Blocks, Holding, Rate, bytes_of_a_block
+from leakscope.judge.axis import found_in_steps, of_last_look
+from leakscope.model import LOOKS, NO_BLOCKS, Blocks, Rate, bytes_of_a_block
 from leakscope.record.reader import Recording
 
 _MOST_HELD = 0.5
@@ -39,7 +40,8 @@ def find_held_blocks(recording: Recording, process: str) -> HeldBlocks | None:
         return None
     (first, before), (last, after) = looks[0], looks[-1]
     held = NO_BLOCKS
-    for holding in _latest(recording, process):
+    found = [one for one in found_in_steps(recording, process) if one.blocks_each > 0]
+    for holding in of_last_look(found):
         if (rate := holding.count_per_step) > 0:
             each = Blocks(holding.blocks_each, holding.in_blocks)
             held = held.plus(each, times=rate * (last - first))
@@ -54,10 +56,3 @@ def as_held(size: Rate, held: HeldBlocks | None) -> Rate:
         return size
     each = bytes_of_a_block(held.grown, held.held, size.value)
     return Rate(each, min(each, size.low), max(each, size.high))
-
-
-def _latest(recording: Recording, process: str) -> list[Holding]:
-    """Those of the last look."""
-    ours = [one for one in recording.holdings if one.process == process and one.blocks_each > 0]
-    last = max((one.counts[-1][0] for one in ours), default=0)
-    return [one for one in ours if one.counts[-1][0] == last]

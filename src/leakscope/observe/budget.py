@@ -27,6 +27,7 @@ class Budget:
     def __init__(self, share: float, now_ns: int | None = None) -> None:
         self.share = share
         self.spent_ns = 0
+        self._forgiven_ns = 0
         self.longest_ns = 0
         """The longest the program has been made to wait at once."""
         self.credit_s = _CREDIT_S
@@ -34,10 +35,16 @@ class Budget:
 
     def left_ns(self, now_ns: int) -> int:
         earned_ns = (now_ns - self._started_ns + self.credit_s * 1e9) * self.share
-        return int(earned_ns) - self.spent_ns
+        return int(earned_ns) - self.spent_ns + self._forgiven_ns
 
     def allows(self, cost_ns: float, now_ns: int, more_credit_s: float = 0.0) -> bool:
         return cost_ns <= self.left_ns(now_ns) + more_credit_s * 1e9 * self.share
+
+    def begin_anew(self) -> None:
+        """The program begins to step: it does not pay for looks at what it built before. Of ten
+        programs on a GPU four had a model that took seconds to build, and no look was left for
+        their steps."""
+        self._forgiven_ns = self.spent_ns
 
     def pay(self, cost_ns: int, pause_ns: int = 0) -> None:
         self.spent_ns += cost_ns

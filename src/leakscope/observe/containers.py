@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from itertools import compress, islice
 from typing import Any, NamedTuple
 
+from leakscope.observe import tees
 from leakscope.observe.heap import Heap
 from leakscope.observe.piles import our_tables
 
@@ -20,9 +21,17 @@ _LENGTHS: dict[type, Callable[[Any], int]] = {
     dict: dict.__len__,
     set: set.__len__,
     deque: deque.__len__,
+    tees.END: tees.length_of,
 }
+BASES = tuple(_LENGTHS)
 
-_SLOT_BYTES: dict[type, float] = {list: 9.0, dict: 104.0, set: 32.0, deque: 8.5}
+_SLOT_BYTES: dict[type, float] = {
+    list: 9.0,
+    dict: 104.0,
+    set: 32.0,
+    deque: 8.5,
+    tees.END: 9.0,
+}
 """What one more entry costs the container itself, over-allocation included: a list grows by an
 eighth, a dict holds 24 bytes and a share of the index per entry and doubles at two thirds."""
 
@@ -168,4 +177,4 @@ def _newest(it: Any, base: type, most: int) -> Iterator[Any]:
         return iter([deque.__getitem__(it, -1 - i) for i in range(most)])
     if base is dict:
         return islice(reversed(dict.values(it)), most)
-    return islice(set.__iter__(it), most)
+    return tees.newest(it, most) if base is tees.END else islice(set.__iter__(it), most)

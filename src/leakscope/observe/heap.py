@@ -14,6 +14,7 @@ from itertools import compress, repeat
 from operator import is_
 from typing import Any
 
+from leakscope.observe import tees
 from leakscope.observe.moments import wait_for_calm
 from leakscope.observe.own_things import (
     has_odd_metaclass,
@@ -23,7 +24,7 @@ from leakscope.observe.own_things import (
 )
 
 _MOST_ATTRIBUTES = 64
-_BASES: tuple[type, ...] = (list, dict, set, deque)
+_BASES: tuple[type, ...] = (list, dict, set, deque, tees.END)
 
 
 class Heap:

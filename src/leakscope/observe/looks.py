@@ -84,7 +84,7 @@ class Looks:
         self._importing = Importing()
         self._started_up_ns = 0
         self._overhead_bytes = 0
-        self._has_told_sources = False
+        self._has_told_sources = self._has_stepped = False
         self._grown_on_devices = 0.0
         self.door: Door | None = None
         """To the devices, once the framework that has them is there."""
@@ -111,6 +111,9 @@ class Looks:
         if is_importing:
             self._note_start_up()
         if source != self._source or is_importing:
+            if self._source == _CLOCK and source != _CLOCK and not self._has_stepped:
+                self._has_stepped = True
+                self.budget.begin_anew()
             self._source = source
             self.abandon()
             self._reset()
@@ -184,7 +187,7 @@ class Looks:
         credit_s = self.budget.credit_s
         self.budget = Budget(self.budget.share)
         self.budget.credit_s = credit_s
-        self._has_told_sources = False
+        self._has_told_sources = self._has_stepped = False
         self._reset()
 
     def note_preloaded(self, dataset: Any) -> None:

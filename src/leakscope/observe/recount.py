@@ -9,7 +9,6 @@ that is made anew for every epoch shows so too: it is shorter than it was.
 from __future__ import annotations
 
 import sys
-from collections import deque
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -23,6 +22,7 @@ from leakscope.observe.anatomy import (
     module_file,
     slots_of,
 )
+from leakscope.observe.containers import BASES, length_of
 from leakscope.observe.frames import locals_of, running_frames
 
 _FARTHER = 1.1
@@ -32,7 +32,6 @@ _FEWEST_STEPS = 8
 _MOST_FOLLOWED = 8
 _VARIABLES = ("local", "closure")
 _MODULE_TABLES = ("_modules", "_buffers", "_parameters")
-_BASES: tuple[type, ...] = (list, dict, set, deque)
 _KEY_BEGINS, _KEY_ENDS = '["', '"]'
 
 
@@ -105,9 +104,9 @@ def _length_at(path: tuple[Link, ...]) -> int | None:
         place = start
         for link in links:
             place = _next_place(place, link) if place is not None else None
-        for base in _BASES:
+        for base in BASES:
             if is_kind(place, base):
-                return base.__len__(place)  # type: ignore[no-any-return, attr-defined]
+                return length_of(place, base)
     return None
 
 
