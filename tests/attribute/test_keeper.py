@@ -757,6 +757,14 @@ CASES = [
             def __init__(self):
                 weakref.finalize(self, self.close)  # <-
     """, file="/usr/lib/python3.11/weakref.py"),
+    Case("groups of an optimizer", "attribute", "state", "AdamW", """
+        class Learner:
+            def begin_task(self):
+                self.optimizer.add_param_group({"params": self.head.parameters()})  # <-
+            def step(self, loss):
+                loss.backward()
+                self.optimizer.step()
+    """, file="/env/lib/torch/optim/optimizer.py", stack=((6, "Learner.step"),)),
     Case("gradient with its graph", "attribute", "grad", "Parameter", """
         def step(loss, other):
             other.backward()

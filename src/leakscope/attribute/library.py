@@ -22,6 +22,7 @@ _SHORTEST_NOUN = 4
 _BY_ANOTHER_NAME = {
     "_registry": ("finalize", ""),  # weakref.finalize
     "grad": ("backward", "create_graph"),
+    "state": ("add_param_group", ""),  # of an optimizer: one entry for each parameter it has
 }
 
 

@@ -77,6 +77,10 @@ _VISIBLE = 0.8
 """Of what the counters grew by. A choice: a kept graph has as much in tensors that Python does not
 have, and freed memory is in neither."""
 
+_MOSTLY = 0.5
+"""Of what native windows see left behind. A choice: between none and all, seen on one program of
+each kind."""
+
 _VAGUE_FOLLOWED = 2
 _SEARCH_NS = 600_000_000
 """All searches of one look together begin no pass over the heap after so long."""
@@ -104,7 +108,8 @@ class Inquiry:
         self._has_hidden = False
         self._graphs_alive = 0
         self._populations: Counts = {}
-        self._since = 0
+        self._since = self._native_since = 0
+        self._native_kept = (0, 0)
         self._survivors = Survivors()
         self._window = SiteWindow()
         self._device_window = DeviceWindow(door)
@@ -172,13 +177,38 @@ class Inquiry:
             self.gaps.append(Gap("survivors", self._survivors.why_not, self.process))
         self._window.open()
 
-    def forget_lengths(self, step: int) -> None:
+    def begin_native(self, step: int) -> None:
         """Note all lengths anew: something of ours has been imported, and it fills the registries
-        of modules, types and weak references."""
+        of modules, types and weak references. And in depth, see `is_held_after_all`."""
         if self._noted is not None:
             with collector_at_rest():
-                lengths = note_lengths(Heap(), step)
-            self._noted = self._noted._replace(lengths=lengths)
+                heap = Heap(is_deep=True)
+                visible = visible_bytes(heap.tensors, heap.arrays)
+                self._noted = self._noted._replace(
+                    lengths=note_lengths(heap, step), visible=visible
+                )
+                del heap
+            self._native_since = step
+        self._native_kept = (0, 0)
+
+    def is_held_after_all(self, step: int, kept: int, steps: int) -> bool:
+        """A native window of so many steps has left so much behind. Is it arrays that lie where the
+        looks before did not come: in an iterator written in C, in the attributes of a class that
+        is not the program's? They were told as native memory, which no Python object holds.
+
+        Asked at the second window, of what it has left beyond the first; and then it is looked for
+        in depth."""
+        (kept_before, steps_before), self._native_kept = self._native_kept, (kept, steps)
+        if self._noted is None or not steps_before or steps <= steps_before:
+            return False
+        per_step = (kept - kept_before) / (steps - steps_before)
+        with collector_at_rest():
+            heap = Heap(is_deep=True)
+            came = visible_bytes(heap.tensors, heap.arrays) - self._noted.visible
+            del heap
+        is_held = came >= _MOSTLY * per_step * max(step - self._native_since, 1) > 0
+        self.is_visible |= is_held
+        return is_held
 
     def in_window(self, step: int) -> None:
         """At each step while the window is open."""

@@ -230,7 +230,7 @@ class Looks:
             self._native_step = step
             once_ns = self._open_native(inquiry, step)
         else:
-            self._close_native(step)
+            self._close_native(inquiry, step)
         is_native = self._native is not None and self._native.is_open
         if rung is Rung.FIRST:
             self._count_our_own(before, inquiry.own_bytes)
@@ -296,17 +296,19 @@ class Looks:
             self._native = NativeWindow(directory, self._writer.append)
             before = self._pulse.counters()
             self._native.prepare()
-            inquiry.forget_lengths(step)
+            inquiry.begin_native(step)
             self._count_our_own(before, 0)
             once_ns = thread_time_ns() - began_cpu_ns
         self._native.open()
         return once_ns
 
-    def _close_native(self, step: int) -> None:
+    def _close_native(self, inquiry: Inquiry, step: int) -> None:
         sites = self._native.close() if self._native is not None else ()
         steps = step - self._native_step
         if not sites:
             return  # a fork ended it, or it could not be opened: the gap has been told
+        if inquiry.is_held_after_all(step, sum(one.bytes for one in sites), steps):
+            return
         self._writer.append(
             Window(self._now(), self._process, "memray", steps, sites[:_MOST_SITES])
         )

@@ -9,6 +9,7 @@ from __future__ import annotations
 import gc
 import sys
 from itertools import compress
+from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 from leakscope.observe.anatomy import (
@@ -24,6 +25,17 @@ from leakscope.observe.frames import locals_of, running_frames
 
 _MOST_INSTANCES = 20_000
 _MOST_FRAMES = 64
+_PLAIN = frozenset(
+    map(
+        id,
+        (
+            *(dict, list, tuple, set, frozenset, type),
+            *(FunctionType, BuiltinFunctionType, MethodType, ModuleType),
+        ),
+    )
+)
+"""Types without attributes, or with such as are looked at elsewhere; by id, see
+`has_odd_metaclass`."""
 
 
 def own_classes() -> list[type]:
@@ -64,14 +76,18 @@ def has_odd_metaclass() -> bool:
 
 
 def held_by_the_program(instances: list[Any], local_values: tuple[Any, ...]) -> list[Any]:
-    """Values of attributes, globals and locals of the program's own, and what dicts among them
-    hold. No element of a list is visited."""
+    """Values of attributes, globals and locals of the program's own, what dicts among them hold,
+    and the attributes of objects of others' classes among them: a `SimpleNamespace` to which
+    `setattr` gives one array after the other has a dict that nobody tracks. No element of a list
+    is visited."""
     found = gc.get_referents(*instances[:_MOST_INSTANCES])
     for _, namespace in _own_modules():
         found.extend(namespace.values())
     found.extend(local_values)
     dicts = [one for one in found if type(one) is dict and gc.is_tracked(one)]
-    return found + gc.get_referents(*dicts)
+    found += gc.get_referents(*dicts)
+    others = [one for one in found if id(type(one)) not in _PLAIN and gc.is_tracked(one)]
+    return found + gc.get_referents(*others[:_MOST_INSTANCES])
 
 
 def _own_modules() -> list[tuple[str, dict[str, Any]]]:

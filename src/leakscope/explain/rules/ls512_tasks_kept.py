@@ -35,7 +35,8 @@ def tasks_kept(case: Case) -> bool:
     ## Not this rule when
     The tasks are done and gone, and what they left behind is kept: LS501.
     """
-    in_asyncio = any("/asyncio/" in link.file for link in case.above)
+    # Every coroutine that runs is a variable of the loop that runs it: `main` in asyncio.run().
+    in_asyncio = any("/asyncio/" in link.file and link.kind != "local" for link in case.above)
     is_queue = any(link.file.endswith("/asyncio/queues.py") for link in case.above)
     return (in_asyncio and not is_queue) or (case.holding.item == "Task" and _is_of_asyncio(case))
 
