@@ -40,6 +40,21 @@ def test_a_holder_of_the_growth_makes_it_a_leak(tmp_path: Path) -> None:
     assert "kept" in " ".join(finding.holder)
 
 
+def test_what_was_found_while_the_model_was_built_is_not_the_leak_of_the_steps(
+    tmp_path: Path,
+) -> None:
+    """Breaks when `layers` of a constructor, longer at tick 128 than at tick 98, is told instead of
+    the holder that a look found at step 60."""
+    maker = recording(tmp_path).steps(400, first=201, in_use=line(30 * KIB), blocks=flat(1000))
+    maker.looked(220, 260, line(30 * KIB)).source(PROGRAM)
+    maker.holds("others", 1.0, 29 * KIB, first=40, last=180, counts=((240, 1), (320, 80)))
+    alone = analyse(maker.done())
+    assert (alone.verdict, alone.findings) == (Outcome.GROWING, ())
+    maker.holds("kept", 1.0, 29 * KIB, first=220, last=260)
+    (finding,) = analyse(maker.done()).findings
+    assert "kept" in " ".join(finding.holder)
+
+
 def test_statistics_alone_say_growing(tmp_path: Path) -> None:
     report = analyse(growing(tmp_path).done())
     assert report.verdict is Outcome.GROWING

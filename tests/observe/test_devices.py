@@ -7,6 +7,8 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
+
 from fake_devices import MIB, FakeCuda, segment
 from leakscope.model import BACKWARD
 from leakscope.observe.device_rows import DeviceRows
@@ -62,6 +64,18 @@ def test_several_devices_are_added_up() -> None:
         "cuda:0.allocated_bytes": 3 * MIB,
         "cuda:1.allocated_bytes": MIB,
     }
+
+
+@pytest.mark.parametrize(("active", "in_use"), [(5, 5), (786, 36)])
+def test_pinned_memory_in_use_is_no_more_than_is_held(active: int, in_use: int) -> None:
+    """torch 2.11 counts as active what has been freed (pytorch/pytorch#182404)."""
+    torch = FakeCuda(MIB).as_torch()
+    torch._C._cuda_hostMemoryStats = lambda: {
+        "active_bytes": {"current": active * MIB},
+        "allocated_bytes": {"current": 36 * MIB},
+    }
+    details = CudaDoor(torch).details(0)
+    assert (details["pinned_bytes"], details["pinned_held_bytes"]) == (in_use * MIB, 36 * MIB)
 
 
 def test_a_reading_waits_for_its_price_and_says_so() -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
+import numpy
 import pytest
 
 from leakscope.model import Holding, Moment
@@ -65,3 +67,38 @@ def test_the_lists_of_a_dict_are_one_holder() -> None:
     (found,) = (one for one in _ours(_look(grow)).values())
     assert found.holders == 2
     assert found.counts[-1] == (64, 128)
+
+
+def test_attributes_of_an_object_of_the_standard_library_are_looked_at() -> None:
+    """Breaks when `setattr(state, name, array)` is growth that nobody holds: no collector tracks a
+    dict of arrays."""
+    state = SimpleNamespace()
+
+    def grow(steps: int) -> None:
+        for _ in range(steps):
+            setattr(state, f"batch_{len(vars(state))}", bytes(5_000))
+
+    (found,) = [one for one in _look(grow) if any("state" in link.via for link in one.path)]
+    assert found.counts[-1] == (64, 64)
+
+
+def _hide(steps: int, hidden: tuple[Any, ...]) -> tuple[Any, ...]:
+    """One more array in each of so many steps, each in a tuple with the one before."""
+    for _ in range(steps):
+        hidden = (numpy.ones(20_000), hidden)
+    return hidden
+
+
+@pytest.mark.parametrize("is_held", [True, False])
+def test_arrays_where_no_look_comes_are_no_native_memory(is_held: bool) -> None:
+    """Breaks when the report says that no Python object holds what one does; or when it never says
+    so."""
+    looks = Inquiry("1-1", lambda: Moment(0, 0))
+    looks.first_look(30)
+    looks.begin_native(60)
+    hidden = _hide(3 * is_held, ())
+    assert not looks.is_held_after_all(63, 3 * 160_000, 3)
+    hidden = _hide(9 * is_held, hidden)
+    assert looks.is_held_after_all(72, 9 * 160_000, 9) is is_held
+    assert looks.is_visible is is_held
+    del hidden

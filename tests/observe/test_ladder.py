@@ -173,6 +173,17 @@ def test_a_first_look_that_was_dear_is_not_taken_in_vain(first_ms: int, rungs: i
     assert seen == [Rung.FIRST, Rung.WINDOW, Rung.SECOND][:rungs]
 
 
+def test_steps_do_not_pay_for_looks_at_what_was_built_before_them() -> None:
+    """Breaks when a model that takes seconds to build leaves no look for its training; or when the
+    report no longer says what all looks have cost."""
+    budget = Budget(0.01, now_ns=0)
+    budget.pay(600 * MS)
+    assert not budget.allows(100 * MS, now_ns=0)
+    budget.begin_anew()
+    assert budget.allows(100 * MS, now_ns=0)
+    assert budget.spent_ns == 600 * MS
+
+
 def test_floors_ignore_what_a_step_makes_and_drops() -> None:
     trend = Trend(enough=48 * KIB)
     for step in range(600):
