@@ -10,7 +10,12 @@ from leakscope.model import Moment
 from leakscope.observe import inquiry
 from leakscope.observe.heap import Heap
 from leakscope.observe.inquiry import Inquiry
-from leakscope.observe.populations import find_growing_populations, note_populations
+from leakscope.observe.populations import (
+    Population,
+    find_growing_populations,
+    note_populations,
+    with_entry,
+)
 
 NO_HURRY_NS = 60_000_000_000
 """The heap of a test runner is large, and a search gives up after a while."""
@@ -83,3 +88,24 @@ def test_only_classes_of_the_program_are_counted() -> None:
     assert "Chain" not in names  # none lives now
     chain = Chain()
     assert any(one is chain for one in Heap().instances)
+
+
+class Latest:
+    """Has one, and leads to no other."""
+
+    def __init__(self, node: Node) -> None:
+        self.node = node
+
+
+def test_the_head_of_a_chain_is_its_entry_and_the_latest_of_a_list_is_none() -> None:
+    """Breaks when `self.current`, one of a thousand that are in a queue somewhere, is told to keep
+    them all; or when the root of a tree is not told, for it is far from the others."""
+    chain = Chain()
+    chain.add(200)
+    nodes = [one for one in Heap().instances if type(one) is Node]
+    found = with_entry(Population(0, 0, nodes), Heap().instances)
+    assert found.entry is chain.head
+    loose = [Node(None) for _ in range(200)]
+    latest = Latest(loose[-1])
+    alone = with_entry(Population(0, 0, list(loose)), [*loose, latest])
+    assert alone.entry is None

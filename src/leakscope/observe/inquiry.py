@@ -50,6 +50,7 @@ from leakscope.observe.populations import (
     Counts,
     find_growing_populations,
     note_populations,
+    with_entry,
 )
 from leakscope.observe.sites import SiteWindow
 from leakscope.observe.survivors import Survivors
@@ -250,6 +251,7 @@ class Inquiry:
         populations = find_growing_populations(
             heap.instances, self._noted.populations, self._populations, steps
         )
+        populations = [with_entry(one, heap.instances) for one in populations]
         self._noted = self._noted._replace(
             graphs=sizes_of_graphs,
             sizes=note_sizes(heap.tensors, heap.arrays, self._noted.sizes),
@@ -258,7 +260,7 @@ class Inquiry:
         )
         self._came = self._noted.visible - visible
         del heap, graphs, swollen
-        return leads + among + leads_of_populations(populations, beside=among)
+        return leads + leads_of_populations(populations, beside=among)
 
     def _ask_devices(self, leads: list[Lead], step: int) -> list[Lead]:
         """The same leads, those that lie on a device with their lines if Python knew none."""

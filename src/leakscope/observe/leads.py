@@ -63,6 +63,8 @@ class Lead(NamedTuple):
     that one's bytes, too."""
     older: Sequence[Any] = ()
     """Some that came before those."""
+    entry: Any = None
+    """See `Population`."""
 
     @property
     def is_doubtful(self) -> bool:
@@ -126,9 +128,12 @@ def leads_of_arrays(swollen: list[Swollen]) -> list[Lead]:
 
 
 def leads_of_populations(populations: list[Population], beside: list[Lead]) -> list[Lead]:
-    """Of classes that no other lead is of: garbage in cycles becomes more, too."""
+    """With the leads beside them, but one of each class: garbage in cycles becomes more, too. What
+    has an entry is told as what it leads to, instead of what was born in the window."""
+    entered = {id(type(one.entry)) for one in populations if one.entry is not None}
+    beside = [one for one in beside if one.kind != "chain" or id(type(one.it)) not in entered]
     told = {id(type(lead.it)) for lead in beside}
-    return [
+    return beside + [
         Lead(
             kind="chain",
             it=one.sample[0],
@@ -139,6 +144,7 @@ def leads_of_populations(populations: list[Population], beside: list[Lead]) -> l
             sites=sites_of(traced_among(one.members)),
             then=one.then,
             others=frozenset(map(id, one.members)) - frozenset(map(id, one.sample)),
+            entry=one.entry,
         )
         for one in populations
         if id(type(one.members[0])) not in told

@@ -87,6 +87,8 @@ def _to_search(lead: Lead) -> list[Any]:
     """Of what lives on, a few: one may be in use by the step that is under way."""
     if lead.kind != "chain":
         return [lead.it]
+    if lead.entry is not None:
+        return [lead.entry]
     return [lead.it, lead.items[len(lead.items) // 2], lead.items[-1]][: len(lead.items)]
 
 
