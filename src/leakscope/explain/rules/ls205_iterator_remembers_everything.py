@@ -7,7 +7,8 @@ from leakscope.explain.rule import Case, Weight, rule
     "LS205",
     weight=Weight.HOLDER,
     fix="itertools.cycle and tee keep every element they have passed on: loop over the "
-    "loader anew instead (`while True: yield from loader`)",
+    "loader anew instead (`while True: yield from loader`), and let go of the branch of a tee "
+    "that is done",
 )
 def iterator_remembers_everything(case: Case) -> bool:
     """An iterator remembers every element that it has passed on.
@@ -27,6 +28,8 @@ def iterator_remembers_everything(case: Case) -> bool:
         while True:
             yield from loader
     ```
+    Of a tee, keep no name of the branch that is done: a variable of the function that read it is
+    gone when the function returns, an attribute is not.
 
     ## Not this rule when
     A list of your own is filled from the iterator: LS501.
