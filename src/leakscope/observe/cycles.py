@@ -8,6 +8,7 @@ from typing import Any
 from leakscope.model import Link
 from leakscope.observe.anatomy import describe
 from leakscope.observe.links import links_of
+from leakscope.observe.referents import referents_of
 
 _MOST_VISITED = 2_000
 
@@ -30,7 +31,7 @@ def _way_back(start: Any) -> list[Any]:
     while level and len(seen) < _MOST_VISITED:
         below = []
         for one in level:
-            for other in gc.get_referents(one):
+            for other in referents_of(one):
                 if other is start:
                     return _chain(one, above, start)
                 if gc.is_tracked(other) and id(other) not in seen and type(other) is not type:

@@ -8,11 +8,11 @@ classes offer is asked, by type and without importing anything.
 
 from __future__ import annotations
 
-import gc
 import sys
 from typing import Any, NamedTuple
 
 from leakscope.observe.anatomy import class_module, class_name, mro_of
+from leakscope.observe.referents import referents_of
 
 _TENSORS = frozenset({("tensorflow.python.framework.ops", "EagerTensor")})
 _ARRAYS = frozenset({("jaxlib._jax", "ArrayImpl"), ("jaxlib.xla_extension", "ArrayImpl")})
@@ -67,7 +67,7 @@ def distance_to_opaque(items: list[Any], known: dict[int, bool]) -> int:
                 known[id(kind)] = is_opaque_type(kind)
             if known[id(kind)]:
                 return distance
-        level = gc.get_referents(*level)[:_MOST_SEEN]
+        level = referents_of(*level)[:_MOST_SEEN]
     return _LEVELS
 
 

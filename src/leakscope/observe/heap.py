@@ -22,6 +22,7 @@ from leakscope.observe.own_things import (
     own_classes,
     own_locals,
 )
+from leakscope.observe.referents import referents_of
 
 _MOST_ATTRIBUTES = 64
 _BASES: tuple[type, ...] = (list, dict, set, deque, tees.END)
@@ -48,7 +49,7 @@ class Heap:
         # and Python refuses to fill one that somebody else refers to.
         objects = gc.get_objects()
         picked = list(of_kinds(wanted, objects, is_odd))
-        all_referents = gc.get_referents(*objects) if is_deep else []
+        all_referents = referents_of(*objects) if is_deep else []
         del objects
         self.tensors = list(of_kinds(tensors, picked, is_odd))
         self.instances = list(of_kinds(own, picked, is_odd))

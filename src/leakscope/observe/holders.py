@@ -38,6 +38,7 @@ from leakscope.observe.frames import (
     own_values,
 )
 from leakscope.observe.links import is_piece, links_of
+from leakscope.observe.referents import referents_of
 from leakscope.observe.root_costs import (
     ARTEFACT_COST,
     LIBRARY_ROOT_COST,
@@ -259,7 +260,7 @@ class _Search:
         """Which of the objects asked about does this one hold?"""
         if len(known) == 1:
             return next(iter(known.values()))
-        held = known.keys() & map(id, gc.get_referents(referrer))
+        held = known.keys() & map(id, referents_of(referrer))
         # Nothing: another thread changed it meanwhile.
         return min((known[one] for one in held), key=self._costs.__getitem__, default=-1)
 
@@ -349,7 +350,7 @@ class _Search:
     def _cycle(self) -> tuple[Link, ...]:
         """Once around the cycle that is all that holds the target, and down to it."""
         for node in sorted(range(len(self._objects)), key=self._costs.__getitem__):
-            for held in gc.get_referents(self._objects[node]):
+            for held in referents_of(self._objects[node]):
                 above = self._met.get(id(held))
                 if above is not None and self._passes(above, node):
                     start = link_to(self._objects[node], Hop(0, _CYCLE, "garbage"))
@@ -388,7 +389,7 @@ class _Search:
         counts = dict.fromkeys(self._met, 0)
         for holders in (self._objects, self._skipped):
             for holder in holders:
-                for held in gc.get_referents(holder):
+                for held in referents_of(holder):
                     if id(held) in counts:
                         counts[id(held)] += 1
         return counts

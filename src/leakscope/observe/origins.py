@@ -18,6 +18,7 @@ from leakscope.model import Frame, SiteTally
 from leakscope.observe.anatomy import class_module
 from leakscope.observe.moments import wait_for_calm
 from leakscope.observe.piles import our_tables, program_frames
+from leakscope.observe.referents import referents_of
 
 _MOST_SITES = 4
 _PARTS = (
@@ -83,9 +84,9 @@ class Origins:
         of_parts = {key for key, kind in kinds.items() if class_module(kind).startswith(_PARTS)}
         parts = [one for one in objects if id(type(one)) in of_parts]
         del objects
-        inner = gc.get_referents(*alive, *parts)
-        values = gc.get_referents(*[one for one in inner if type(one) is dict])
-        deep = gc.get_referents(*gc.get_referents(*parts))
+        inner = referents_of(*alive, *parts)
+        values = referents_of(*[one for one in inner if type(one) is dict])
+        deep = referents_of(*referents_of(*parts))
         return ids.intersection(map(id, itertools.chain(inner, values, deep)))
 
     def sites_of(self, things: Iterable[Any]) -> tuple[SiteTally, ...]:

@@ -18,6 +18,7 @@ from typing import Any
 from leakscope.model import FREEZES
 from leakscope.observe.anatomy import is_exactly
 from leakscope.observe.moments import wait_for_calm
+from leakscope.observe.referents import referents_of
 
 FROZEN_BY_PYTHON = 1_000
 """Python 3.12 starts with 375 frozen objects; `gc.freeze()` hides 4,800 in a bare Python."""
@@ -128,7 +129,7 @@ def garbage_among(objects: list[Any]) -> list[Any]:
         counts[index[id(one)]] -= 1  # the caller's list
     edges: list[list[int]] = []
     for one in together:
-        targets = [index[id(other)] for other in gc.get_referents(one) if id(other) in index]
+        targets = [index[id(other)] for other in referents_of(one) if id(other) in index]
         edges.append(targets)
         for target in targets:
             counts[target] -= 1
@@ -150,7 +151,7 @@ def _with_what_they_lead_to(objects: list[Any]) -> list[Any]:
     for one in together:  # grows while it is read
         if len(together) >= _MOST_TOGETHER:
             break
-        for other in gc.get_referents(one):
+        for other in referents_of(one):
             if id(other) not in seen and gc.is_tracked(other) and not is_exactly(other, *_NO_WAY):
                 seen.add(id(other))
                 together.append(other)

@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from leakscope.observe.frames import locals_of, running_frames
+from leakscope.observe.referents import referents_of
 
 _CHUNK = 4_096
 """So many objects' references are listed at a time, to keep the list small."""
@@ -27,7 +28,7 @@ def untracked_holders(wanted: int) -> list[Any]:
             _add_holders(names.values(), wanted, found)
     objects = gc.get_objects()
     for first in range(0, len(objects), _CHUNK):
-        _add_holders(gc.get_referents(*objects[first : first + _CHUNK]), wanted, found)
+        _add_holders(referents_of(*objects[first : first + _CHUNK]), wanted, found)
     return found
 
 
