@@ -18,6 +18,7 @@ from types import FrameType
 _TRIES = 40
 _CO_GENERATOR = 0x20
 _PAUSE_S = 0.0005
+_CACHE = opmap["CACHE"]
 _LOOPS = (opmap["FOR_ITER"], opmap["SEND"])
 
 
@@ -49,4 +50,9 @@ def _is_in_generator(top: FrameType) -> bool:
 
 def _is_looping(frame: FrameType | None) -> bool:
     """Is it at `for`, or at `yield from`?"""
-    return frame is not None and frame.f_code.co_code[frame.f_lasti] in _LOOPS
+    if frame is None:
+        return False
+    code, at = frame.f_code.co_code, frame.f_lasti
+    while at > 0 and code[at] == _CACHE:  # where Python 3.12 is at `yield from`
+        at -= 2
+    return code[at] in _LOOPS
