@@ -24,6 +24,9 @@ longer came to 340 times; zoo/native-tables-ctypes to 0.94 to 1.0. No value betw
 _OF_NATIVE_BLOCKS = 0.5
 """An object of Python's is a block or more of its own beside the native memory that it owns. One
 program that freezes has 1.5 and more; no other value was tried."""
+_HARDLY_ANY = 0.1
+"""Between the two it is not known whose it is: in one run of four, beside another program on two
+cores, frozen objects were told as native memory. A choice."""
 _MANY_OBJECTS = 10.0
 """From here on the native blocks are what Python's objects have outside of its arenas, the table of
 a long list: zoo/undo-linked-list has a hundred, and its lists were called native memory in one run
@@ -59,9 +62,10 @@ def native_suspects(
             found.append(_native_suspect(long, after[line], rate, count, measured, sources))
     beside = _objects_beside(recording, process, windows, found)
     # No collector sees frozen objects, and neither does a look.
-    is_frozen = any(gap.process == process and gap.why == FREEZES for gap in recording.gaps)
-    if is_frozen and beside >= _OF_NATIVE_BLOCKS:
-        return [_frozen(suspect) for suspect in found]
+    if any(gap.process == process and gap.why == FREEZES for gap in recording.gaps):
+        if beside >= _OF_NATIVE_BLOCKS:
+            return [_frozen(suspect) for suspect in found]
+        return found if beside < _HARDLY_ANY else []
     return [] if beside >= _MANY_OBJECTS else found
 
 
