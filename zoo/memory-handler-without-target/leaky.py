@@ -29,7 +29,7 @@ def main():
     truth = 3 * random.standard_normal((80, 64))
     means = truth + random.standard_normal((80, 64))
     for step in range(1, STEPS + 1):
-        points = truth[random.integers(0, 80, 400)] + random.standard_normal((400, 64))
+        points = truth[random.integers(0, 80, 300)] + random.standard_normal((300, 64))
         share = responsibilities(points, means)
         gradient = share.T @ points - share.sum(0)[:, None] * means
         means = means + 0.02 * gradient
