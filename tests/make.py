@@ -213,10 +213,14 @@ class Maker:
             self._writer(pid).append(Mark(moment, _name(pid), "look", values=values, source=source))
         return self
 
-    def recounted(self, path: str, step: int, length: int, *, pid: int = 1) -> Maker:
-        """The length of something that a look found growing, read again by its name."""
+    def recounted(
+        self, path: str, step: int, length: int, *, each: int | None = None, pid: int = 1
+    ) -> Maker:
+        """The length of something that a look found growing, read again by its name; and what its
+        newest items weigh."""
         moment = msgspec.structs.replace(self.at(step), step=step)
-        mark = Mark(moment, _name(pid), COUNTED, values={"length": length}, text=path)
+        values = {"length": length} | ({"bytes_each": each} if each is not None else {})
+        mark = Mark(moment, _name(pid), COUNTED, values=values, text=path)
         self._writer(pid).append(mark)
         return self
 

@@ -115,3 +115,34 @@ def test_what_was_empty_and_stays_as_long_as_it_is_was_another(
     maker.holds("kept", 0, 180 * KIB, counts=((40, 0), (60, 4), (64, 4)))
     report = analyse(maker.recounted("local kept in fit()", 270, last).done())
     assert bool(report.findings) is is_told
+
+
+@pytest.mark.parametrize(("is_weighed", "share"), [(True, 1.0), (False, 0.4)])
+def test_items_that_become_heavier_are_told_as_heavy_as_they_become(
+    tmp_path: Path, is_weighed: bool, share: float
+) -> None:
+    """Each is 32 bytes heavier than the one before it; in the look one weighs 2 KiB, beside a
+    program that still warms up."""
+
+    def shape(step: int) -> float:
+        return 100 * MIB + 16 * step * step + 2 * KIB * min(step, 130)
+
+    maker = recording(tmp_path).steps(300, in_use=shape, blocks=flat(1000)).source(PROGRAM)
+    maker.looked(40, 64, shape)
+    maker.holds("kept", 0, 64 * 32, counts=((40, 40), (60, 60), (64, 64)))
+    for step in (80, 110, 150, 200, 270):
+        each = 32 * step if is_weighed else None
+        maker.recounted("local kept in fit()", step, step, each=each)
+    (finding,) = analyse(maker.done()).findings
+    assert finding.share == pytest.approx(share, abs=0.1)
+
+
+def test_items_that_seem_lighter_later_are_not(tmp_path: Path) -> None:
+    """The newest are in use by the step that is under way."""
+    shape = line(30 * KIB)
+    maker = recording(tmp_path).steps(300, in_use=shape, blocks=flat(1000)).source(PROGRAM)
+    maker.looked(40, 64, shape)
+    maker.holds("kept", 0, 29 * KIB, counts=((40, 40), (60, 60), (64, 64)))
+    maker.recounted("local kept in fit()", 270, 270, each=100)
+    (finding,) = analyse(maker.done()).findings
+    assert finding.share > 0.9

@@ -142,3 +142,24 @@ def _dropped() -> weakref.ref[Any]:
 def test_the_words_are_those_of_the_report() -> None:
     kept.append(Thing())
     assert words_of(find_path(kept[0]).links[:-1]) == f"module {__name__} > .kept"
+
+
+def test_the_newest_items_are_weighed_now_and_then() -> None:
+    """Breaks when a list of ever larger copies is told with the weight of its first ones."""
+    kept.extend(bytearray(1000) for _ in range(8))
+    recount = follow(find_path(kept[0]), at=100)
+    weights = []
+    for step in range(100, 1000):
+        kept.append(bytearray(10 * step))
+        if recount.is_due(step):
+            weights += [(step, one.bytes_each) for one in recount.count(step) if one.bytes_each]
+    assert 5 < len(weights) < 20
+    for step, each in weights:
+        assert each == pytest.approx(10 * step, rel=0.1)
+
+
+def test_an_empty_list_has_no_weight() -> None:
+    kept.append(Thing())
+    recount = follow(find_path(kept[0]))
+    kept.clear()
+    assert recount.count(1000) == [(words_of(find_path(kept).links), 0, 0)]

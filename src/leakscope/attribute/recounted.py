@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from leakscope.model import COUNTED, Holding
 from leakscope.record.reader import Recording
 
@@ -19,17 +21,36 @@ Counts = tuple[tuple[int, int], ...]
 
 def counted_later(recording: Recording, holding: Holding) -> Counts:
     """(step, length) after the last look, in the order of the steps."""
+    return _later(recording, holding, "length")
+
+
+def times_as_heavy(recording: Recording, holding: Holding, step: float) -> float:
+    """Its items at that step, beside those that the look weighed: a copy of all that came before is
+    heavier each time. At least 1: the newest are in use by the step that is under way, which makes
+    them seem lighter."""
+    points = [(holding.counts[-1][0], int(holding.bytes_each))]
+    points += _later(recording, holding, "bytes_each")
+    if len(points) == 1 or points[0][1] <= 0:
+        return 1.0
+    pairs = pairwise(points)
+    (before, light), (after, heavy) = next((p for p in pairs if p[1][0] >= step), points[-2:])
+    at_step = light + (heavy - light) * (step - before) / (after - before)
+    return max(at_step / points[0][1], 1.0)
+
+
+def _later(recording: Recording, holding: Holding, value: str) -> Counts:
     words = " > ".join(link.via for link in holding.path[: holding.grows_at + 1])
     last = holding.counts[-1][0]
     return tuple(
         sorted(
-            (mark.at.step, mark.values["length"])
+            (mark.at.step, mark.values[value])
             for mark in recording.marks
             if mark.what == COUNTED
             and mark.process == holding.process
             and mark.text == words
             and mark.at.step is not None
             and mark.at.step > last
+            and value in mark.values
         )
     )
 

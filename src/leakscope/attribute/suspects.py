@@ -32,7 +32,13 @@ from leakscope.attribute.measured import (
 )
 from leakscope.attribute.native import native_suspects
 from leakscope.attribute.places import site_of
-from leakscope.attribute.recounted import FOLLOWED, Counts, counted_later, why_it_stops
+from leakscope.attribute.recounted import (
+    FOLLOWED,
+    Counts,
+    counted_later,
+    times_as_heavy,
+    why_it_stops,
+)
 from leakscope.attribute.suspect import Suspect, topmost
 from leakscope.attribute.unweighed import give_the_rest
 from leakscope.judge.axis import found_in_steps, of_last_look
@@ -214,6 +220,12 @@ def _by_later_growth(
         if count is not None
         else one
         for one, count in zip(found, counted, strict=True)
+    ]
+    # The growth is that of the middle of the stretch, where it changes.
+    middle = (since + steps[-1]) / 2
+    by_count = [
+        one._replace(share=one.share * times_as_heavy(recording, one.holding, middle))
+        for one in by_count
     ]
     ratio = sum(one.share for one in by_count) * measured / later if later > 0 else 0.0
     goes_on = None not in counted

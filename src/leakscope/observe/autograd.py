@@ -35,16 +35,6 @@ NODE_BYTES = 640
 """One graph node in C++, with its edges. Measured as malloc's growth per node kept after
 `backward()`, torch 2.13: view 560, add 575, relu 592, mul 712, mm 824 bytes."""
 
-TENSOR_BYTES = 351
-"""A tensor beside its data and its Python object: what keeping `torch.zeros(n)` costs malloc
-(383.8, 415.5, 1375.6 bytes for n of 1, 16, 256) less the data in blocks of 32 to 64 bytes."""
-
-GRADIENT_BYTES = 190
-"""More for a tensor that takes part in autograd (574.1 bytes with `requires_grad`, n of 1)."""
-
-VIEW_BYTES = 160
-"""More for a view (511.1 bytes, though it owns no storage)."""
-
 flags_of = type.__dict__["__flags__"].__get__
 mro_of = type.__dict__["__mro__"].__get__
 namespace_of = type.__dict__["__dict__"].__get__
@@ -305,14 +295,6 @@ def storage_face(tensor: Any) -> Any:
     except (RuntimeError, AttributeError):  # NotImplementedError is one of the first
         return None
     return storage
-
-
-def tensor_bytes(tensor: Any) -> int:
-    """What a tensor takes beside its data: estimated, from the figures above."""
-    base = sys.modules["torch"]._C.TensorBase
-    size = object.__sizeof__(tensor) + TENSOR_BYTES
-    size += GRADIENT_BYTES * bool(base.requires_grad.__get__(tensor))
-    return size + VIEW_BYTES * bool(base._is_view(tensor))
 
 
 def references_in_c(thing: Any) -> int:

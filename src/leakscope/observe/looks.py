@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from functools import partial
 from time import monotonic_ns, thread_time_ns
@@ -30,6 +29,7 @@ from leakscope.observe.errand import Errand, is_main_thread
 from leakscope.observe.guard import guarded
 from leakscope.observe.importing import Importing
 from leakscope.observe.ladder import Ladder, Rung
+from leakscope.observe.native_rung import NativeRung
 from leakscope.observe.piles import Piles, PileWatch
 from leakscope.observe.pulse import Pulse
 from leakscope.record.format import storable
@@ -38,14 +38,12 @@ from leakscope.record.writer import Writer
 if TYPE_CHECKING:
     from leakscope.observe.devices import Door
     from leakscope.observe.inquiry import Inquiry
-    from leakscope.observe.native_sites import NativeWindow
     from leakscope.observe.recount import Recount
 
 _SOON_NS = 500_000
 """When the next row is due while a window is open: at the next step, whatever the pace."""
 
 _CLOCK = "tick"
-_MOST_SITES = 16
 _ENOUGH_EXPLAINED = 0.5
 _MUCH_HELD_BYTES = 32 << 20
 """Held free by the allocator: from here on it is worth asking at the end whether it could have
@@ -79,8 +77,7 @@ class Looks:
         self.budget = Budget(share)
         self._source = ""
         self._inquiry: Inquiry | None = None
-        self._native: NativeWindow | None = None
-        self._native_step = 0
+        self._native = NativeRung()
         self._importing = Importing()
         self._started_up_ns = 0
         self._overhead_bytes = 0
@@ -175,8 +172,7 @@ class Looks:
         if self._inquiry is not None:
             self._inquiry.abandon()
             self._inquiry = None
-            if self._native is not None:
-                self._native.close()
+            self._native.abandon()
             self._pulse.is_disturbed = False
             self._pulse.own_bytes = self._overhead_bytes
 
@@ -227,15 +223,18 @@ class Looks:
             self._write(inquiry, step)
         elif rung is Rung.NATIVE:
             self._last = before
-            self._native_step = step
-            once_ns = self._open_native(inquiry, step)
+            once_ns = self._native.open(
+                inquiry, step, self._writer, partial(self._count_our_own, self._pulse.counters(), 0)
+            )
         else:
-            self._close_native(inquiry, step)
-        is_native = self._native is not None and self._native.is_open
+            window = self._native.close(inquiry, step, self._now(), self._process)
+            if window is not None:
+                self._writer.append(window)
+                self.tell_sources()
         if rung is Rung.FIRST:
             self._count_our_own(before, inquiry.own_bytes)
         self._pulse.own_bytes = self._overhead_bytes + inquiry.own_bytes
-        self._pulse.is_disturbed = inquiry.is_tracing or is_native
+        self._pulse.is_disturbed = inquiry.is_tracing or self._native.is_open
         for gap in inquiry.gaps:
             self._writer.append(gap)
         inquiry.gaps.clear()
@@ -284,36 +283,6 @@ class Looks:
             Mark(moment, self._process, what, duration_ns, values, rung.value, self._source)
         )
 
-    def _open_native(self, inquiry: Inquiry, step: int) -> int:
-        """Returns what of its cost the next one will not have: importing memray, and noting anew
-        what that has filled."""
-        once_ns = 0
-        if self._native is None:
-            began_cpu_ns = thread_time_ns()
-            from leakscope.observe.native_sites import NativeWindow
-
-            directory = os.path.dirname(self._writer.path)
-            self._native = NativeWindow(directory, self._writer.append)
-            before = self._pulse.counters()
-            self._native.prepare()
-            inquiry.begin_native(step)
-            self._count_our_own(before, 0)
-            once_ns = thread_time_ns() - began_cpu_ns
-        self._native.open()
-        return once_ns
-
-    def _close_native(self, inquiry: Inquiry, step: int) -> None:
-        sites = self._native.close() if self._native is not None else ()
-        steps = step - self._native_step
-        if not sites:
-            return  # a fork ended it, or it could not be opened: the gap has been told
-        if inquiry.is_held_after_all(step, sum(one.bytes for one in sites), steps):
-            return
-        self._writer.append(
-            Window(self._now(), self._process, "memray", steps, sites[:_MOST_SITES])
-        )
-        self.tell_sources()
-
     def _inquire(self) -> Inquiry:
         if self._inquiry is None:
             # Only now: a program that does not grow never loads it. And all that a look needs:
@@ -359,11 +328,14 @@ class Looks:
             self.tell_sources()
 
     def _count_again(self, recount: Recount, step: int) -> None:
+        began_ns = monotonic_ns()
         moment = replace(self._now(), step=step)
-        for path, length in recount.count(step):
-            values = {"length": length}
+        for path, length, bytes_each in recount.count(step):
+            values = {"length": length} | ({"bytes_each": bytes_each} if bytes_each else {})
             mark = Mark(moment, self._process, COUNTED, 0, values, storable(path), self._source)
             self._writer.append(mark)
+        took_ns = monotonic_ns() - began_ns
+        self.budget.pay(took_ns, took_ns)
 
     def tell_sources(self) -> None:
         if self._has_told_sources:

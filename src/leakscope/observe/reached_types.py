@@ -11,9 +11,13 @@ from typing import Any
 from leakscope.model import LARGEST_BLOCK_BYTES, NO_BLOCKS, Blocks
 from leakscope.observe import autograd, foreign
 from leakscope.observe.autograd import HEAP_TYPE, flags_of, mro_of
+from leakscope.observe.tensor_bytes import tensor_bytes
 
 _HAVE_GC = 1 << 14
 _GC_HEADER_BYTES = 16
+_GENERATOR_BYTES = 2_648
+"""Of malloc's memory for one `torch.Generator` (torch 2.13): the 624 words of its state, of which
+Python sees nothing. Every iterator of a shuffled loader has one."""
 
 
 class Role(Enum):
@@ -44,11 +48,13 @@ def look_at_type(kind: type) -> tuple[Role, Callable[[Any], int]]:
         return Role.NODE, lambda _: autograd.NODE_BYTES
     if torch is not None:
         if issubclass(kind, torch._C.TensorBase):
-            return Role.TENSOR, autograd.tensor_bytes
+            return Role.TENSOR, tensor_bytes
         if issubclass(kind, torch._C.StorageBase):
             return Role.STORAGE, torch._C.StorageBase.nbytes
         if kind is torch._C._autograd.SavedTensor:
             return Role.SAVED, object.__sizeof__
+        if kind is torch._C.Generator:
+            return Role.OBJECT, lambda _: _GENERATOR_BYTES
     if foreign.is_present():
         if foreign.is_tensor_type(kind):
             return Role.FOREIGN, object.__sizeof__

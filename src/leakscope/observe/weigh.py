@@ -25,6 +25,7 @@ from leakscope.observe.anatomy import class_name, describe
 from leakscope.observe.autograd import HEAP_TYPE, flags_of, mro_of, namespace_of
 from leakscope.observe.circles import in_circles
 from leakscope.observe.devices import NOTHING_GIVEN, Given
+from leakscope.observe.lent import with_lent
 from leakscope.observe.links import KEYS_SHOWN, LONGEST_KEY
 from leakscope.observe.origins import origins
 from leakscope.observe.quiet import quiet_collector
@@ -92,7 +93,8 @@ def weigh(
         with quiet_collector(), autograd.without_torch_functions():
             reached.explore(items)
             held = reached.held_by_references()
-            return _add_up(reached, reached.find_owners(held, by_several=TOGETHER))
+            owners = reached.find_owners(held, by_several=TOGETHER)
+            return _add_up(reached, with_lent(reached, owners))
     except Exception as error:  # noqa: BLE001 - the program goes on, and the reason is told
         gap = f"{type(error).__name__}: {error}"
         return Weight(len(items), 0, 0.0, {}, 0, "", (), "", True, gap=gap)

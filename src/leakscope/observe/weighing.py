@@ -17,7 +17,6 @@ from leakscope.model import NO_BLOCKS, Blocks, SiteTally
 from leakscope.observe.anatomy import is_kind
 from leakscope.observe.autograd import (
     NODE_BYTES,
-    TENSOR_BYTES,
     is_tensor_type,
     storage_of,
     walk,
@@ -25,6 +24,7 @@ from leakscope.observe.autograd import (
 )
 from leakscope.observe.devices import NOTHING_GIVEN, Given, device_of
 from leakscope.observe.leads import Lead
+from leakscope.observe.tensor_bytes import TENSOR_BYTES
 from leakscope.observe.weigh import weigh
 
 _MORE_WEIGHED = 18
