@@ -135,6 +135,7 @@ def test_items_that_become_heavier_are_told_as_heavy_as_they_become(
         maker.recounted("local kept in fit()", step, step, each=each)
     (finding,) = analyse(maker.done()).findings
     assert finding.share == pytest.approx(share, abs=0.1)
+    assert ("8.4 KiB each by step 270" in finding.says) is is_weighed
 
 
 def test_items_that_seem_lighter_later_are_not(tmp_path: Path) -> None:
@@ -146,3 +147,4 @@ def test_items_that_seem_lighter_later_are_not(tmp_path: Path) -> None:
     maker.recounted("local kept in fit()", 270, 270, each=100)
     (finding,) = analyse(maker.done()).findings
     assert finding.share > 0.9
+    assert "by step" not in finding.says

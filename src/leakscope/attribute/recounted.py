@@ -24,12 +24,16 @@ def counted_later(recording: Recording, holding: Holding) -> Counts:
     return _later(recording, holding, "length")
 
 
-def times_as_heavy(recording: Recording, holding: Holding, step: float) -> float:
+def weighed_later(recording: Recording, holding: Holding) -> Counts:
+    """(step, bytes of each of its newest items) after the last look."""
+    return _later(recording, holding, "bytes_each")
+
+
+def times_as_heavy(holding: Holding, weights: Counts, step: float) -> float:
     """Its items at that step, beside those that the look weighed: a copy of all that came before is
     heavier each time. At least 1: the newest are in use by the step that is under way, which makes
     them seem lighter."""
-    points = [(holding.counts[-1][0], int(holding.bytes_each))]
-    points += _later(recording, holding, "bytes_each")
+    points = [(holding.counts[-1][0], int(holding.bytes_each)), *weights]
     if len(points) == 1 or points[0][1] <= 0:
         return 1.0
     pairs = pairwise(points)

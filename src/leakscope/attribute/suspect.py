@@ -29,6 +29,8 @@ class Suspect(NamedTuple):
     """The keeping statement is part of a function that torch calls as a hook."""
     later: tuple[tuple[int, int], ...] = ()
     """(step, how many), read by its name after the last look."""
+    weights: tuple[tuple[int, int], ...] = ()
+    """(step, bytes of each of its newest), likewise."""
 
 
 def topmost(suspects: list[Suspect]) -> list[Suspect]:

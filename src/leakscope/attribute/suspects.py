@@ -37,6 +37,7 @@ from leakscope.attribute.recounted import (
     Counts,
     counted_later,
     times_as_heavy,
+    weighed_later,
     why_it_stops,
 )
 from leakscope.attribute.suspect import Suspect, topmost
@@ -128,6 +129,7 @@ def explain_growth(
             continue
         later = counted_later(recording, holding)
         suspect = _suspect(holding, rate / measured, sources, later)
+        suspect = suspect._replace(weights=weighed_later(recording, holding))
         if min(suspect.share, 1.0) <= in_passing and _is_in_passing(holding):
             continue
         if _was_another(holding, later):
@@ -224,7 +226,7 @@ def _by_later_growth(
     # The growth is that of the middle of the stretch, where it changes.
     middle = (since + steps[-1]) / 2
     by_count = [
-        one._replace(share=one.share * times_as_heavy(recording, one.holding, middle))
+        one._replace(share=one.share * times_as_heavy(one.holding, one.weights, middle))
         for one in by_count
     ]
     ratio = sum(one.share for one in by_count) * measured / later if later > 0 else 0.0

@@ -23,6 +23,9 @@ can fix for good. Below that, the library's is what fills the memory."""
 _BOUNDED = 0.5
 """No more than this is said of what may stop by itself."""
 
+_HEAVIER = 1.2
+"""Times as heavy as in the look: from here on it is worth a word. A choice."""
+
 
 class Scene(NamedTuple):
     """What the findings of a run have in common."""
@@ -226,6 +229,9 @@ def _says(suspect: Suspect) -> str:
         case "native":
             return f"native memory made here is never freed: {rate} × {each} per step"
     keeps = f"{what} keeps {rate} more {holding.item} per step, {each} each"
+    if suspect.weights and suspect.weights[-1][1] > _HEAVIER * holding.bytes_each > 0:
+        step, later = suspect.weights[-1]
+        keeps += f", and {text.size(later)} each by step {step:,}"
     if suspect.is_bounded:
         keeps += f" (but {suspect.is_bounded})"
     return keeps

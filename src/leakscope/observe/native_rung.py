@@ -29,10 +29,10 @@ class NativeRung:
         return self._window is not None and self._window.is_open
 
     def open(
-        self, inquiry: Inquiry, step: int, writer: Writer, is_prepared: Callable[[], None]
+        self, inquiry: Inquiry, step: int, writer: Writer, when_prepared: Callable[[], None]
     ) -> int:
         """Returns what of its cost the next one will not have: importing memray, and noting anew
-        what that has filled. `is_prepared` is called after that, the first time."""
+        what that has filled. `when_prepared` is called after that, the first time."""
         self._step = step
         once_ns = 0
         if self._window is None:
@@ -42,7 +42,7 @@ class NativeRung:
             self._window = NativeWindow(os.path.dirname(writer.path), writer.append)
             self._window.prepare()
             inquiry.begin_native(step)
-            is_prepared()
+            when_prepared()
             once_ns = thread_time_ns() - began_cpu_ns
         self._window.open()
         return once_ns
