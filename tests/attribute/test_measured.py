@@ -65,3 +65,22 @@ def test_by_the_clock_holders_and_counters_are_compared_between_the_same_looks(
     maker.holds("kept", 1.0, 4 * KIB, counts=counts)
     (suspect,) = explain_growth(maker.done(), MAIN).suspects
     assert suspect.share == pytest.approx(1.0, abs=0.05)
+
+
+def test_an_array_by_the_clock_is_compared_over_the_time_of_its_looks(tmp_path: Path) -> None:
+    """While the window is open the program stands nearly still, and the clock goes on: an array
+    that is all of the growth had nine tenths of it."""
+
+    def done(tick: int) -> float:
+        return min(tick, 60) + max(min(tick, 80) - 60, 0) / 10 + max(tick - 80, 0)
+
+    def grows(tick: int) -> float:
+        return 100 * MIB + 4 * KIB * done(tick)
+
+    maker = recording(tmp_path).process().steps(300, source="tick", in_use=grows, blocks=flat(1))
+    maker.looked(20, 60, grows, source="tick")
+    rows = ((20, int(4 * KIB * done(20))), (80, int(4 * KIB * done(80))))
+    maker.holds("bank", 1.0, 1.0, kind="array", counts=rows)
+    maker.source("def fit():\n    bank = []\n    for x in data:\n        bank = cat((bank, x))\n")
+    (suspect,) = explain_growth(maker.done(), MAIN).suspects
+    assert suspect.share == pytest.approx(1.0, abs=0.01)

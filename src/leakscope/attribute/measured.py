@@ -17,6 +17,9 @@ BLOCK_BYTES = USUAL_BLOCK_BYTES
 CLOCK = "tick"
 COUNTS_OF_A_LOOK = 3
 ENOUGH_POINTS = 8
+_NOT_COUNTED_AT_OPENINGS = ("array", "graph")
+"""Their sizes are read at first and second looks only. From the opening of the last window to the
+look that closes it they grow little, and by the clock that is mostly our own time."""
 
 
 def looked_at(recording: Recording, process: str) -> str:
@@ -29,15 +32,24 @@ class Measured(NamedTuple):
     """Growth per step by the counters."""
 
     per_step: float
-    is_by_marks: bool = False
-    """Between two looks at which the holders were counted; or else by the rows."""
+    until: int | None = None
+    """The step of the last opening of a window, where it is by the looks at which the holders were
+    counted; or else by the rows."""
 
     def count_of(self, holding: Holding) -> float:
         """How many more it keeps per step, over the same stretch."""
-        if not self.is_by_marks or len(holding.counts) < COUNTS_OF_A_LOOK:
+        if self.until is None or not _is_counted_by_looks(holding):
             return holding.count_per_step
         (first_step, first), (last_step, last) = holding.counts[0], holding.counts[-2]
+        if holding.kind in _NOT_COUNTED_AT_OPENINGS:
+            last_step, last = self.until, holding.counts[-1][1]
         return (last - first) / (last_step - first_step) if last_step > first_step else 0.0
+
+
+def _is_counted_by_looks(holding: Holding) -> bool:
+    return (
+        holding.kind in _NOT_COUNTED_AT_OPENINGS or len(holding.counts) >= COUNTS_OF_A_LOOK
+    ) and holding.counts[0] != holding.counts[-1]
 
 
 def ways_to_measure(
@@ -66,10 +78,9 @@ def ways_to_measure(
     # As many steps after them: few rows lie between two looks, and what is in flight is in each.
     ways = [Measured(live_per_step(recording, process, first, 2 * last, block_bytes))]
     if looked_at(recording, process) == CLOCK:
-        grown = _grown_by_marks(recording, process, latest, block_bytes)
-        if grown <= 0:
+        by_marks = _grown_by_marks(recording, process, latest, block_bytes)
+        if by_marks is None:
             return ways
-        by_marks = Measured(grown, is_by_marks=True)
         is_once = all(len(holding.counts) < 2 * COUNTS_OF_A_LOOK for holding in latest)
         return [by_marks] if is_once else [*ways, by_marks]
     rows = [step for step in columns.get("step", ()) if step is not None]
@@ -111,28 +122,33 @@ def _pinned_per_step(recording: Recording, process: str) -> float:
 
 def _grown_by_marks(
     recording: Recording, process: str, latest: Sequence[Holding], block_bytes: float
-) -> float:
+) -> Measured | None:
     """Growth of what is alive from the first to the last window at whose opening, or look at
-    which, these were counted."""
-    counted = [one.counts for one in latest if len(one.counts) >= COUNTS_OF_A_LOOK]
+    which, these were counted. None where it did not grow, or where that is not known."""
+    counted = [one for one in latest if _is_counted_by_looks(one)]
     if not counted:
-        return 0.0
-    first_step = min(counts[0][0] for counts in counted)
-    last_step = max(counts[-2][0] for counts in counted)
+        return None
     marks = {
         mark.at.step: mark
         for mark in recording.marks
-        if mark.what == "look" and mark.process == process
+        if mark.what == "look" and mark.process == process and mark.at.step is not None
     }
+    first_step = min(one.counts[0][0] for one in counted)
+    last_step = max(
+        max((step for step in marks if step <= one.counts[-1][0]), default=0)
+        if one.kind in _NOT_COUNTED_AT_OPENINGS
+        else one.counts[-2][0]
+        for one in counted
+    )
     first, last = marks.get(first_step), marks.get(last_step)
     if first is None or last is None or last_step <= first_step:
-        return 0.0
+        return None
     of_blocks = 0.0 if recording.pool_of(process) else block_bytes
     grown = sum(
         (last.values.get(name, 0) - first.values.get(name, 0)) * size
         for name, size in (("in_use_bytes", 1.0), ("blocks_count", of_blocks))
     )
-    return max(grown, 0.0) / (last_step - first_step)
+    return Measured(grown / (last_step - first_step), until=last_step) if grown > 0 else None
 
 
 def _steps_of_looks(recording: Recording, process: str) -> list[int]:

@@ -186,7 +186,9 @@ class Inquiry:
                 heap = Heap(is_deep=True)
                 visible = visible_bytes(heap.tensors, heap.arrays)
                 self._noted = self._noted._replace(
-                    lengths=note_lengths(heap, step), visible=visible
+                    lengths=note_lengths(heap, step),
+                    populations=note_populations(heap.instances),
+                    visible=visible,
                 )
                 del heap
             self._native_since = step
@@ -255,7 +257,7 @@ class Inquiry:
         self._noted = self._noted._replace(
             graphs=sizes_of_graphs,
             sizes=note_sizes(heap.tensors, heap.arrays, self._noted.sizes),
-            populations=note_populations(heap.instances),
+            populations=self._populations,
             visible=visible_bytes(heap.tensors, heap.arrays),
         )
         self._came = self._noted.visible - visible

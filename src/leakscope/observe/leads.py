@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import gc
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from leakscope.model import SiteTally
@@ -61,6 +62,8 @@ class Lead(NamedTuple):
     others: frozenset[int] = frozenset()
     """All of a population, by their ids: a node that leads to the one before it does not keep
     that one's bytes, too."""
+    their_references: Mapping[int, int] = MappingProxyType({})
+    """See `Population.references_of_others`."""
     older: Sequence[Any] = ()
     """Some that came before those."""
     entry: Any = None
@@ -144,6 +147,7 @@ def leads_of_populations(populations: list[Population], beside: list[Lead]) -> l
             sites=sites_of(traced_among(one.members)),
             then=one.then,
             others=frozenset(map(id, one.members)) - frozenset(map(id, one.sample)),
+            their_references=one.references_of_others(),
             entry=one.entry,
         )
         for one in populations

@@ -7,19 +7,23 @@ the lengths of containers nor the survivors of a window tell of it. The instance
 from __future__ import annotations
 
 import gc
-from collections import deque
+from collections import Counter, deque
 from typing import Any, NamedTuple
 
 from leakscope.observe.own_things import held_by_the_program
+from leakscope.observe.referents import referents_of
 
 _FEWEST_A_STEP = 0.3
 _FEWEST = 8
 _MOST_GROWING = 4
-_SAMPLES = 6
 """As for survivors (observe/leads.py): one in three steps, and enough not to be a step's own. No
 experiment chose them."""
 
+_SAMPLES = 16
+"""Of 6 edits of a document one weighed 6.0 to 8.9 KiB on average, where 7.4 is true: some share
+what they keep, and some do not. No other number was tried."""
 
+_MOST_ASKED = 20_000
 _MOST_REACHED = 50_000
 _MOST_OF_THEM = 0.5
 _CONTAINERS = (dict, list, tuple, set, deque)
@@ -40,6 +44,15 @@ class Population(NamedTuple):
     @property
     def sample(self) -> list[Any]:
         return self.members[:: max(len(self.members) // _SAMPLES, 1)][:_SAMPLES]
+
+    def references_of_others(self) -> Counter[int]:
+        """How often those beside the sample refer to a thing, by its id: what an edit has replaced
+        is what the edit before it had made, and no sample has both."""
+        sample = set(map(id, self.sample))
+        others = [one for one in self.members[:_MOST_ASKED] if id(one) not in sample]
+        held = referents_of(*others)
+        held += referents_of(*[one for one in held if type(one) is dict])
+        return Counter(map(id, held))
 
 
 Counts = dict[int, int]

@@ -80,21 +80,24 @@ def weigh(
     ignore: Set[int] = frozenset(),
     ours: Mapping[int, int] = MappingProxyType({}),
     given: Given = NOTHING_GIVEN,
+    alike: Mapping[int, int] = MappingProxyType({}),
 ) -> Weight:
     """What the items keep alive, and nothing else does, per item.
 
     `ignore` has ids of objects not to go to, `ours` how many references of the caller's own there
-    are to an object, by its id; `given` is what a device's allocator has given out.
+    are to an object, by its id; `given` is what a device's allocator has given out. `alike` has the
+    references of others like the items: what those hold as well is the items' in part.
     Graphs that another live tensor leads to as well count as the
     items' own: finding those takes a look at the whole heap (see `retained_by_graph`).
     """
-    reached = Reached(most_objects, ignore, ours, given)
+    not_counted = Counter(ours) + Counter(alike) if alike else ours
+    reached = Reached(most_objects, ignore, not_counted, given)
     try:
         with quiet_collector(), autograd.without_torch_functions():
             reached.explore(items)
             held = reached.held_by_references()
             owners = reached.find_owners(held, by_several=TOGETHER)
-            return _add_up(reached, with_lent(reached, owners))
+            return _add_up(reached, with_lent(reached, owners), _portions(reached, alike))
     except Exception as error:  # noqa: BLE001 - the program goes on, and the reason is told
         gap = f"{type(error).__name__}: {error}"
         return Weight(len(items), 0, 0.0, {}, 0, "", (), "", True, gap=gap)
@@ -151,7 +154,21 @@ def _held_by_themselves(reached: Reached, owners: list[int]) -> list[int]:
 # ── the sum ──────────────────────────────────────────────────────────────────
 
 
-def _add_up(reached: Reached, owners: list[int]) -> Weight:
+def _portions(reached: Reached, alike: Mapping[int, int]) -> list[float]:
+    """Of each thing, what is the items': of one that two refer to, one of them an item, half. So it
+    is with all that was found through it."""
+    portions = [1.0] * len(reached.things)
+    if alike:
+        for number in range(reached.items, len(reached.things)):
+            # The memory under an array has no object.
+            is_thing = reached.roles[number] is not Role.DATA
+            theirs = alike.get(id(reached.things[number]), 0) if is_thing else 0
+            mine = max(reached.counted[number], 1)
+            portions[number] = mine / (mine + theirs) * portions[reached.found_by[number]]
+    return portions
+
+
+def _add_up(reached: Reached, owners: list[int], portions: list[float]) -> Weight:
     parts: dict[str, float] = {}
     shared, blocks, in_blocks = 0, 0.0, 0.0
     before_table: dict[int, int] = {}
@@ -161,13 +178,15 @@ def _add_up(reached: Reached, owners: list[int]) -> Weight:
             shared += size
             continue
         its_blocks, its_bytes = _blocks_of(reached, number, before_table)
-        blocks, in_blocks = blocks + its_blocks, in_blocks + its_bytes
+        portion = portions[number]
+        blocks, in_blocks = blocks + portion * its_blocks, in_blocks + portion * its_bytes
         # A number of 24 bytes takes a block of 32.
-        parts[part] = parts.get(part, 0.0) + max(size, its_bytes) / reached.items
+        parts[part] = parts.get(part, 0.0) + portion * max(size, its_bytes) / reached.items
     on_device: dict[str, float] = {}
     for number, device in reached.on_device.items():
         if owners[number] != SHARED:
-            on_device[device] = on_device.get(device, 0.0) + reached.sizes[number] / reached.items
+            its = portions[number] * reached.sizes[number] / reached.items
+            on_device[device] = on_device.get(device, 0.0) + its
     unseen, opaque = _opaque_things(reached)
     payload = _find_biggest(reached, owners, max(parts, key=parts.__getitem__, default=""))
     biggest = None if payload is None else _shown_for(reached, payload)

@@ -207,7 +207,14 @@ def weighed(
     if lead.kind == "graph":
         return _weigh_graph(lead)
     ignored = ignored | lead.others
-    weight = weigh(lead.items, most_objects=most_visited, ignore=ignored, ours=ours, given=given)
+    weight = weigh(
+        lead.items,
+        most_objects=most_visited,
+        ignore=ignored,
+        ours=ours,
+        given=given,
+        alike=lead.their_references,
+    )
     each, parts, shared = weight.exclusive_bytes, dict(weight.parts), weight.shared_bytes
     chain, in_blocks = weight.longest, weight.in_blocks
     if lead.keys:
