@@ -12,13 +12,13 @@ import gc
 import os
 import sys
 import time
-from _thread import allocate_lock
+from _thread import allocate_lock, get_ident
 from collections.abc import Callable
 from time import monotonic_ns, thread_time_ns
 from typing import Any
 
 from leakscope.frameworks.arming import Arming
-from leakscope.model import Census, Gap, Mark, Moment, ProcessStart, Tally
+from leakscope.model import SEVERAL_STEP, Census, Gap, Mark, Moment, ProcessStart, Tally
 from leakscope.observe.brink import Brink
 from leakscope.observe.budget import LARGE_CREDIT_S
 from leakscope.observe.counter import StepCounter
@@ -90,6 +90,8 @@ class Agent:
         for counter in self.counters.values():
             counter.reset()
         self._rank = -1
+        self._stepping: int | None = 0
+        """The thread that makes the steps; none once it was more than one."""
         self._strong_seen = self._weaker_seen = 0
         self._patience = _PATIENCE
         self._busy = allocate_lock()
@@ -175,6 +177,9 @@ class Agent:
             pulse = self.pulse
             if source != pulse.source:
                 self._follow(source)
+            elif self._stepping != get_ident() and self._stepping is not None and source != "tick":
+                self._stepping = None
+                self.writer.append(Mark(self.now(), self.process, SEVERAL_STEP))
             if monotonic_ns() >= self._next_collect_ns:
                 self._collect()
             step = self.counters[source].count
@@ -204,6 +209,8 @@ class Agent:
             # Rows are dense at first, and that is to be at the first steps, not the first ticks.
             pulse._started_ns = 0
         pulse.source = source
+        if self._stepping is not None:
+            self._stepping = get_ident()
 
     def _may_take_row(self) -> bool:
         """False while another thread of the program takes one. The clock's is waited for: it only

@@ -18,6 +18,7 @@ import pytest
 
 import leakscope
 from leakscope.inside import running_agent
+from leakscope.model import SEVERAL_STEP
 from leakscope.record.reader import Recording
 from running import steps_of
 
@@ -231,6 +232,28 @@ def test_threads_of_inference_all_count(watch: Callable[..., Recording]) -> None
             thread.join()
 
     assert _ended(watch(loop)) == ("forward", 200)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_steps_of_several_threads_are_told(watch: Callable[..., Recording], threads: int) -> None:
+    """Breaks when a rule takes what two threads need at a time for the need of one step; or when
+    a program is said to step in several threads that steps in one, and not the main one."""
+    model = Twice()
+
+    def serve() -> None:
+        for _ in range(40):
+            model(torch.ones(1, 3))
+            time.sleep(1e-3)
+
+    def loop() -> None:
+        made = [threading.Thread(target=serve) for _ in range(threads)]
+        for thread in made:
+            thread.start()
+        for thread in made:
+            thread.join()
+
+    marks = [mark.what for mark in watch(loop).marks]
+    assert marks.count(SEVERAL_STEP) == threads - 1
 
 
 def test_loop_over_a_loader_counts_batches(watch: Callable[..., Recording]) -> None:

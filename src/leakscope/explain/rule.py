@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from leakscope.attribute.suspect import Suspect
 from leakscope.judge.overall import Overall
 from leakscope.judge.series import IN_USE, RunSeries
-from leakscope.model import REMEDY, Holding, Link, Outcome, Series, Shape, Verdict
+from leakscope.model import REMEDY, SEVERAL_STEP, Holding, Link, Outcome, Series, Shape, Verdict
 
 HEADINGS = ("Why it leaks", "Example", "Use instead", "Not this rule when")
 """Of every page, in this order."""
@@ -138,6 +138,12 @@ class RunCase(NamedTuple):
                     values.get("in_use_bytes before", 0) - values.get("in_use_bytes after", 0)
                 )
         return 0.0
+
+    @property
+    def steps_in_several_threads(self) -> bool:
+        """Then what is resident at a step is what several of them need, in arenas of their own."""
+        marks = self.run.recording.marks
+        return any(mark.what == SEVERAL_STEP and mark.process == self.lead for mark in marks)
 
     def series(self, metric: str) -> Series | None:
         return self.run.series.get((metric, self.lead))

@@ -136,6 +136,9 @@ WHOLE = "storage"
 COUNTED = "counted"
 """Of a mark: the length, later on, of something that a look found growing; `text` is its path."""
 
+SEVERAL_STEP = "steps in several threads"
+"""Mark: from here on a step is no longer what the program does between two of them."""
+
 REMEDY = "remedy"
 """Mark at the end of a run: what was tried (`text`), and every counter `before` and `after`."""
 

@@ -39,10 +39,13 @@ def longest_batch_so_far(case: RunCase) -> str | None:
 
     ## Not this rule when
     Live memory rises with it: what was made is kept. Rises that all lie at the start are LS001.
-    Where no steps are seen it is silent, for nobody knows then what a step needs.
+    Where no steps are seen, or several threads make them, it is silent: nobody knows then what one
+    step needs.
     """
     if case.run.axis.tick_s is not None:
         return None  # by the clock nobody knows what a step needs
+    if case.steps_in_several_threads:
+        return None
     live, in_use = case.verdict(IN_USE), case.series(IN_USE)
     _, threads = case.threads()
     if live is None or in_use is None or live.outcome is not Outcome.STEADY or not case.is_steady:
