@@ -15,6 +15,7 @@ from leakscope.observe.inquiry import Inquiry
 from leakscope.observe.leads import leads_of_populations, our_references
 from leakscope.observe.populations import (
     Population,
+    carry_on,
     find_growing_populations,
     note_populations,
     with_entry,
@@ -46,25 +47,41 @@ class Chain:
 
 def test_more_instances_are_found_with_their_number_at_each_look() -> None:
     nodes: list[Any] = [Node(None) for _ in range(5)]
-    before = note_populations(nodes)
+    before = carry_on({}, note_populations(nodes), 6, 6)
     nodes += [Node(None) for _ in range(20)]
     then = note_populations(nodes)
     nodes += [Node(None) for _ in range(2)]
-    (found,) = find_growing_populations(nodes, before, then, steps=24)
-    assert (found.before, found.then, len(found.members)) == (5, 25, 27)
+    (found,) = find_growing_populations(nodes, before, then, step=30)
+    assert (found.before, found.then, len(found.members), found.steps) == (5, 25, 27, 24)
     assert 1 < len(found.sample) <= 16
 
 
 def test_instances_that_come_and_go_are_no_growth() -> None:
     many, few = [Node(None) for _ in range(40)], [Node(None) for _ in range(10)]
-    before, then = note_populations(list(few)), note_populations(list(many))
-    assert find_growing_populations(list(few), before, then, steps=24) == []
-    assert find_growing_populations(list(many), then, before, steps=24) == []
+    as_few, as_many = note_populations(list(few)), note_populations(list(many))
+    before, after = carry_on({}, as_few, 0, 0), carry_on({}, as_many, 0, 0)
+    assert find_growing_populations(list(few), before, as_many, step=24) == []
+    assert find_growing_populations(list(many), after, as_few, step=24) == []
 
 
 def test_a_class_that_had_no_instance_before_is_no_growth_yet() -> None:
     nodes: list[Any] = [Node(None) for _ in range(40)]
-    assert find_growing_populations(nodes, {}, note_populations(nodes), steps=24) == []
+    assert find_growing_populations(nodes, {}, note_populations(nodes), step=24) == []
+
+
+def test_a_few_at_each_look_are_told_once_they_are_enough() -> None:
+    """Breaks when a class of which 7 come between two looks is forgotten at each of them, or when
+    one that has stopped is told of for ever."""
+    nodes: list[Any] = [Node(None) for _ in range(5)]
+    past = carry_on({}, note_populations(nodes), 0, 0)
+    told = []
+    for look, more in ((10, 5), (20, 5), (30, 5), (40, 0), (50, 0)):
+        nodes += [Node(None) for _ in range(more)]
+        then = note_populations(nodes)
+        found = find_growing_populations(nodes, past, then, step=look + 2)
+        told.append([(one.before, one.steps) for one in found])
+        past = carry_on(past, then, look, look + 2)
+    assert told == [[], [(5, 22)], [], [], []]
 
 
 def test_a_linked_list_of_slotted_nodes_is_told_with_what_one_node_keeps(

@@ -115,7 +115,7 @@ def account_for(
         )
     if BLOCKS in judged:
         each = _block_bytes(judged[BLOCKS], judged.get(IN_USE), judged.get(RSS))
-        each = as_held(each, held)
+        each = as_held(each, held, judged[BLOCKS].bytes_per_step.value)
         judged[BLOCKS] = _without_garbage(_in_bytes(judged[BLOCKS], each), series[BLOCKS])
     usable = {
         metric: verdict

@@ -86,7 +86,7 @@ def judge_run(
             series,
             smallest,
             not _has_kind(run, process, "main"),
-            find_held_blocks(run.recording, process),
+            find_held_blocks(run.recording, process, run.axis_of(process)),
         )
         for process, series in by_process.items()
         if not _has_kind(run, process, "helper")

@@ -48,6 +48,8 @@ from leakscope.observe.leads import (
 from leakscope.observe.origins import origins
 from leakscope.observe.populations import (
     Counts,
+    Past,
+    carry_on,
     find_growing_populations,
     note_populations,
     with_entry,
@@ -93,7 +95,7 @@ class Noted(NamedTuple):
     lengths: Lengths
     graphs: GraphSizes
     sizes: Sizes
-    populations: Counts
+    populations: Past
     visible: int
     """Bytes of all tensors and arrays."""
 
@@ -101,7 +103,13 @@ class Noted(NamedTuple):
 class Inquiry:
     """The looks of one process."""
 
-    def __init__(self, process: str, now: Callable[[], Moment], door: Door | None = None) -> None:
+    def __init__(
+        self,
+        process: str,
+        now: Callable[[], Moment],
+        door: Door | None = None,
+        in_use: Callable[[], int] = lambda: 0,
+    ) -> None:
         self.process = process
         self._now = now
         self._noted: Noted | None = None
@@ -112,7 +120,7 @@ class Inquiry:
         self._since = self._native_since = 0
         self._native_kept = (0, 0)
         self._survivors = Survivors()
-        self._window = SiteWindow()
+        self._window = SiteWindow(in_use)
         self._device_window = DeviceWindow(door)
         self._given = NOTHING_GIVEN
         self.device_sites: tuple[SiteTally, ...] = ()
@@ -132,6 +140,11 @@ class Inquiry:
         return self._noted.lengths.own_bytes if self._noted is not None else 0
 
     @property
+    def traced_bytes(self) -> int:
+        """What the tracer took when it was started last, or gave back when it was stopped."""
+        return self._window.traced_bytes
+
+    @property
     def device_steps(self) -> int:
         """So many steps are behind `device_sites`."""
         return self._device_window.steps
@@ -148,7 +161,7 @@ class Inquiry:
                 note_lengths(heap, step),
                 note_graphs(heap.tensors),
                 sizes,
-                note_populations(heap.instances),
+                carry_on({}, note_populations(heap.instances), step, step),
                 visible_bytes(heap.tensors, heap.arrays),
             )
             del heap
@@ -187,7 +200,7 @@ class Inquiry:
                 visible = visible_bytes(heap.tensors, heap.arrays)
                 self._noted = self._noted._replace(
                     lengths=note_lengths(heap, step),
-                    populations=note_populations(heap.instances),
+                    populations=carry_on({}, note_populations(heap.instances), step, step),
                     visible=visible,
                 )
                 del heap
@@ -251,13 +264,15 @@ class Inquiry:
         swollen = find_swollen(heap.tensors, heap.arrays, self._noted.sizes, steps)
         leads += leads_of_arrays(swollen)
         populations = find_growing_populations(
-            heap.instances, self._noted.populations, self._populations, steps
+            heap.instances, self._noted.populations, self._populations, step
         )
         populations = [with_entry(one, heap.instances) for one in populations]
         self._noted = self._noted._replace(
             graphs=sizes_of_graphs,
             sizes=note_sizes(heap.tensors, heap.arrays, self._noted.sizes),
-            populations=self._populations,
+            populations=carry_on(
+                self._noted.populations, self._populations, self._noted.lengths.step, step
+            ),
             visible=visible_bytes(heap.tensors, heap.arrays),
         )
         self._came = self._noted.visible - visible
@@ -313,9 +328,12 @@ class Inquiry:
         if self._is_deep:
             vague = [lead for lead in leads if lead.kind in VAGUE]
             vague_weighed = weigh_all(vague, growing, ours, given)
+            # A linked list that the program holds by its head is no guess.
+            entered = [one for one in vague_weighed if one.lead.entry is not None]
+            self.explained += sum(one.grown_bytes for one in entered) / max(grown_bytes, 1.0)
             weighed += vague_weighed[:_VAGUE_FOLLOWED]
             weighed.sort(key=by_weight)
-            del vague, vague_weighed
+            del vague, vague_weighed, entered
         enough = _ENOUGH_SHARE * _explained(weighed)
         own = {id(leads), id(weighed), *map(id, leads), *map(id, weighed)}
         own.update(id(mine) for lead in leads for mine in (lead.items, lead.keys, lead.older))

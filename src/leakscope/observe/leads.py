@@ -145,6 +145,7 @@ def leads_of_populations(populations: list[Population], beside: list[Lead]) -> l
             items=one.sample,
             keys=[],
             sites=sites_of(traced_among(one.members)),
+            steps=one.steps,
             then=one.then,
             others=frozenset(map(id, one.members)) - frozenset(map(id, one.sample)),
             their_references=one.references_of_others(),

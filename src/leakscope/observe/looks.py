@@ -29,6 +29,7 @@ from leakscope.observe.errand import Errand, is_main_thread
 from leakscope.observe.guard import guarded
 from leakscope.observe.importing import Importing
 from leakscope.observe.ladder import Ladder, Rung
+from leakscope.observe.leftovers import Leftovers
 from leakscope.observe.native_rung import NativeRung
 from leakscope.observe.piles import Piles, PileWatch
 from leakscope.observe.pulse import Pulse
@@ -80,7 +81,7 @@ class Looks:
         self._native = NativeRung()
         self._importing = Importing()
         self._started_up_ns = 0
-        self._overhead_bytes = 0
+        self._leftovers = Leftovers(pulse)
         self._has_told_sources = self._has_stepped = False
         self._grown_on_devices = 0.0
         self.door: Door | None = None
@@ -174,7 +175,7 @@ class Looks:
             self._inquiry = None
             self._native.abandon()
             self._pulse.is_disturbed = False
-            self._pulse.own_bytes = self._overhead_bytes
+            self._pulse.own_bytes = self._leftovers.bytes
 
     def after_fork(self, process: str, writer: Writer) -> None:
         self._process, self._writer = process, writer
@@ -212,6 +213,7 @@ class Looks:
         # The import of memray, 1.6 MiB, was a program's growth (zoo/cycles-in-plain-python).
         self._pulse.is_disturbed = True
         inquiry = self._inquire()
+        noted_bytes = inquiry.own_bytes
         once_ns = 0
         if rung is Rung.FIRST:
             self._first = self._last = before
@@ -221,20 +223,16 @@ class Looks:
             inquiry.open_window(step, self._ladder.traced_steps)
         elif rung is Rung.SECOND:
             self._write(inquiry, step)
+            self._first = self._last  # the lengths at the opening are what the next compares with
         elif rung is Rung.NATIVE:
             self._last = before
-            once_ns = self._native.open(
-                inquiry, step, self._writer, partial(self._count_our_own, self._pulse.counters(), 0)
-            )
+            noted_anew = partial(self._note_anew, before)
+            once_ns = self._native.open(inquiry, step, self._writer, noted_anew)
         else:
             window = self._native.close(inquiry, step, self._now(), self._process)
             if window is not None:
                 self._writer.append(window)
                 self.tell_sources()
-        if rung is Rung.FIRST:
-            self._count_our_own(before, inquiry.own_bytes)
-        self._pulse.own_bytes = self._overhead_bytes + inquiry.own_bytes
-        self._pulse.is_disturbed = inquiry.is_tracing or self._native.is_open
         for gap in inquiry.gaps:
             self._writer.append(gap)
         inquiry.gaps.clear()
@@ -252,6 +250,16 @@ class Looks:
         self._mark(rung, ended_ns - began_ns, step)
         self.take_censuses()
         self._importing.note(self._piles.novelty())  # ours, memray's
+        noted_bytes = inquiry.own_bytes - noted_bytes
+        traced_bytes = inquiry.traced_bytes if rung in (Rung.WINDOW, Rung.SECOND) else 0
+        if rung is Rung.FIRST:
+            self._leftovers.of_modules(before, noted_bytes)
+        elif rung in (Rung.WINDOW, Rung.NATIVE):
+            self._leftovers.of_opening(before, noted_bytes + traced_bytes)
+        else:
+            self._leftovers.of_look(before, traced_bytes)
+        self._pulse.own_bytes = self._leftovers.bytes + inquiry.own_bytes
+        self._pulse.is_disturbed = inquiry.is_tracing or self._native.is_open
         if rung in (Rung.WINDOW, Rung.NATIVE):
             self._pulse.next_row_ns = monotonic_ns() + _SOON_NS
 
@@ -294,7 +302,7 @@ class Looks:
             from leakscope.observe.recount import Recount
 
             self._recount = Recount()
-            self._inquiry = Inquiry(self._process, self._now, self.door)
+            self._inquiry = Inquiry(self._process, self._now, self.door, self._in_use)
         return self._inquiry
 
     def _write(self, inquiry: Inquiry, step: int) -> None:
@@ -365,10 +373,10 @@ class Looks:
             mark = Mark(self._now(), self._process, REMEDY, one.took_ns, values, one.name)
             self._writer.append(mark)
 
-    def _count_our_own(self, before: dict[str, int], kept_bytes: int) -> None:
-        """What a first look leaves in the heap: modules (2 MB, with the table of all names that
-        may grow on their account) and what it has noted. Not the program's, so taken off."""
-        after = self._pulse.counters()
-        grown = after.get("in_use_bytes", 0) - before.get("in_use_bytes", 0)
-        self._overhead_bytes += max(grown - kept_bytes, 0)
-        self._pulse.own_blocks += max(after["blocks_count"] - before["blocks_count"], 0)
+    def _note_anew(self, before: dict[str, int]) -> None:
+        """memray has been imported, and all lengths were noted once more."""
+        self._leftovers.of_modules(before, 0)
+        self._first = self._pulse.counters()
+
+    def _in_use(self) -> int:
+        return self._pulse.counters().get("in_use_bytes", 0)

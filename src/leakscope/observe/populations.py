@@ -36,6 +36,8 @@ class Population(NamedTuple):
     then: int
     """How many there were when the window was opened."""
     members: list[Any]
+    steps: int = 0
+    """Since there were as many as before; 0: since the last look."""
     entry: Any = None
     """The one that the program holds under a name, and that leads to the others: the head of the
     list, the root of the tree. Backwards from any other it is as far as the structure is deep, and
@@ -59,6 +61,10 @@ Counts = dict[int, int]
 """Instances by the id of their class: a class may have its own hash."""
 
 
+Past = dict[int, tuple[int, int]]
+"""The same with the step at which they were counted."""
+
+
 def note_populations(instances: list[Any]) -> Counts:
     counts: Counts = {}
     for key in map(id, map(type, instances)):
@@ -67,24 +73,43 @@ def note_populations(instances: list[Any]) -> Counts:
 
 
 def find_growing_populations(
-    instances: list[Any], before: Counts, then: Counts, steps: int
+    instances: list[Any], before: Past, then: Counts, step: int
 ) -> list[Population]:
     """Classes with more instances at the opening of the window, and no fewer now; the largest
     growth first. A class that had none at the last look may have been defined since."""
     now = note_populations(instances)
-    fewest = max(_FEWEST, _FEWEST_A_STEP * steps)
     growing = {
         key
         for key, count in now.items()
-        if key in before and then.get(key, 0) - before[key] >= fewest and count >= then[key]
+        if key in before and _has_grown(before[key], then.get(key, 0), step) and count >= then[key]
     }
     members: dict[int, list[Any]] = {key: [] for key in growing}
     for one in instances:
         if id(type(one)) in growing:
             members[id(type(one))].append(one)
-    populations = [Population(before[key], then[key], those) for key, those in members.items()]
+    populations = [
+        Population(before[key][1], then[key], those, step - before[key][0])
+        for key, those in members.items()
+    ]
     populations.sort(key=lambda one: one.before - len(one.members))
     return populations[:_MOST_GROWING]
+
+
+def carry_on(before: Past, then: Counts, opened: int, step: int) -> Past:
+    """What the next look compares with: how many there were when this window was opened. Or before,
+    where a few have come since and are too few to be told of: 7 nodes of a linked list, between
+    two looks that were a tenth of a second apart, and the list was not found again."""
+    return {
+        key: before[key]
+        if key in before and before[key][1] < count and not _has_grown(before[key], count, step)
+        else (opened, count)
+        for key, count in then.items()
+    }
+
+
+def _has_grown(past: tuple[int, int], count: int, step: int) -> bool:
+    since, before = past
+    return count - before >= max(_FEWEST, _FEWEST_A_STEP * (step - since))
 
 
 def with_entry(population: Population, instances: list[Any]) -> Population:

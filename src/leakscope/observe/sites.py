@@ -13,6 +13,7 @@ import os
 import sys
 import tracemalloc
 from collections import Counter
+from collections.abc import Callable
 from functools import cache
 from types import BuiltinFunctionType, CodeType, ModuleType
 from typing import Any
@@ -46,15 +47,21 @@ _DEAD_ENDS = (ModuleType, type, CodeType, BuiltinFunctionType)
 class SiteWindow:
     """Traces what Python allocates between `open` and `close`."""
 
-    def __init__(self) -> None:
+    def __init__(self, in_use: Callable[[], int] = lambda: 0) -> None:
+        self._in_use = in_use
+        self.traced_bytes = 0
+        """By how much `in_use` has changed in the last start or stop of the tracer."""
         self._is_open = False
         self._start = tracemalloc.start
         self._plain = self._tracing = b"", b""
 
     def open(self) -> None:
+        self.traced_bytes = 0
         if not tracemalloc.is_tracing():
             raw, self._plain = _get(_RAW), _get_all()
+            before = self._in_use()
             self._start(_FRAMES)
+            self.traced_bytes = self._in_use() - before
             _set(_RAW, raw)
             self._tracing = _get_all()
             self._is_open = True
@@ -71,10 +78,13 @@ class SiteWindow:
 
     def close(self) -> None:
         """Stop tracing, unless the program itself has started it."""
+        self.traced_bytes = 0
         if self._is_open:
             self._is_open = False
             tracemalloc.start = self._start
+            before = self._in_use()
             tracemalloc.stop()
+            self.traced_bytes = self._in_use() - before
 
     def _start_for_the_program(self, nframe: int = 1) -> None:
         """Our window gives way."""
