@@ -99,6 +99,7 @@ def test_a_linked_list_of_slotted_nodes_is_told_with_what_one_node_keeps(
     # More than anything that grows in the test runner accounts for, so that all leads are asked.
     holdings = looks.second_look(64, 10e6)
     (told,) = [one for one in holdings if one.path[one.grows_at].name == "head"]
+    assert looks.explained > 68 * 2_000 / 10e6  # so that no native memory is looked for
     assert told.kind == "chain"
     assert told.counts == ((30, 60), (60, 120), (64, 128))
     assert 2_000 <= told.bytes_each <= 2_300
