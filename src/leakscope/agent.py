@@ -29,7 +29,7 @@ from leakscope.observe.native_heap import open_native_heap
 from leakscope.observe.piles import Piles
 from leakscope.observe.pulse import Pulse
 from leakscope.observe.role import Childhood
-from leakscope.observe.ticker import Ticker
+from leakscope.observe.ticker import TICK_NS, Ticker
 from leakscope.record.format import JOB_VARIABLES, file_in_job, name_process, storable
 from leakscope.record.writer import Writer
 
@@ -44,10 +44,6 @@ _PHASES = {"optimizer": "train", "forward": "predict", "fetch": "load"}
 _PATIENCE = 64
 """So many weaker events without a stronger one, and the weaker ones get rows of their own:
 a long evaluation, or inference after training."""
-
-_TICK_NS = 10_000_000
-"""Ticks are numbered in hundredths of a second, whenever they come: a clock, and no step that the
-user knows. judge/axis.py reads them so."""
 
 _LONGEST_TICK_S = 0.02
 
@@ -232,7 +228,7 @@ class Agent:
         if self.is_closed or self._rank > _RANK["tick"] or self._childhood.is_of_a_loader:
             return False
         counter, pulse = self.counters["tick"], self.pulse
-        counter.left = 1 - (monotonic_ns() - self._began_ns) // _TICK_NS
+        counter.left = 1 - (monotonic_ns() - self._began_ns) // TICK_NS
         # Most of what a row takes here is waiting for the interpreter lock, up to 5 ms at a time;
         # taken for its price it would keep the rows of real steps away for seconds.
         pace = pulse.pace

@@ -213,6 +213,25 @@ def test_a_rise_that_ends_after_the_first_look_is_not_waited_for_for_ever() -> N
     assert Rung.WINDOW in [rung for _, rung in climbs(ends)]
 
 
+def test_by_the_clock_the_time_of_a_look_is_no_time_of_the_program() -> None:
+    """Breaks when the window opens right after a first look of 0.2 s, because so many ticks have
+    passed: the program had made one step (zoo/manual-sgd-losses, five runs of six)."""
+    look_ns, tick_ns = 200 * MS, 10 * MS
+    ladder = Ladder(Budget(0.01, now_ns=0), is_clock=True)
+    now_ns = ran_ns = 0
+    ran_at: dict[Rung, int] = {}
+    while Rung.SECOND not in ran_at:
+        now_ns, ran_ns = now_ns + 2 * tick_ns, ran_ns + 2 * tick_ns
+        step = now_ns // tick_ns
+        rung = ladder.due(now_ns, step, ran_ns // tick_ns * 300 * KIB, -1, -1)
+        if rung is not None:
+            ran_at[rung] = ran_ns
+            ladder.climbed(rung, now_ns, now_ns + look_ns, step, cpu_ns=look_ns)
+            now_ns += look_ns
+    assert ran_at[Rung.WINDOW] - ran_at[Rung.FIRST] >= 3 * tick_ns
+    assert ran_at[Rung.SECOND] - ran_at[Rung.WINDOW] >= 2 * tick_ns
+
+
 def test_a_leak_that_is_well_explained_waits_until_the_next_look_is_earned() -> None:
     def looks(explained: float) -> int:
         ladder = Ladder(Budget(0.01, now_ns=0))

@@ -24,6 +24,10 @@ SLOWEST_S = 0.5
 _STRETCH = 1.05
 """Pauses: 0.1 s have 14 ticks, 0.3 s have 28, a second has 49, from 10 s on it is two a second."""
 
+TICK_NS = 10_000_000
+"""Ticks are numbered in hundredths of a second, whenever they come: a clock, and no step that the
+user knows. judge/axis.py reads them so."""
+
 HURRY_S = 0.05
 """While a window of ours is open: tracing makes the program slower, so it must not stay open for
 half a second."""
