@@ -185,24 +185,23 @@ class Ladder:
         # Time of the processor is what is paid: on a crowded machine a look waits for its turn.
         cost_ns = min(cpu_ns, ended_ns - began_ns)
         last_ns, last_step = self._last
-        if self._is_clock and rung in (Rung.FIRST, Rung.WINDOW):
-            # The clock has gone on, the program has not: a window that was opened 20 ms after a
-            # look of 0.2 s met one entry more (zoo/manual-sgd-losses, five runs of six).
-            step += (ended_ns - began_ns) // TICK_NS
+        # By the clock, when the program goes on: a window that was opened 20 ms after a look of
+        # 0.2 s met one entry more (zoo/manual-sgd-losses, five runs of six).
+        goes_on = step + (ended_ns - began_ns) // TICK_NS if self._is_clock else step
         self._last = (ended_ns, step)
         if rung is Rung.FIRST:
             self._first_step = step
             self._cost_ns = max(cost_ns, 1)
             # A leak that took long to show itself is slow: it needs as long to show its holders.
             between = max(self._between - _STEPS_TRACED, (step - self._begun_step) // 2)
-            self._next, self._at_step = Rung.WINDOW, step + between
+            self._next, self._at_step = Rung.WINDOW, goes_on + between
             self._highest = None
             self._rise_bytes = max(_RISE_BYTES, self._bytes.risen // _OF_RISE)
             self._rises_since_first = 0
-            self._latest_step = step + _PATIENCE * between
+            self._latest_step = goes_on + _PATIENCE * between
         elif rung is Rung.WINDOW:
             self._pace_ns = (began_ns - last_ns) / max(step - last_step, 1)
-            self._next, self._at_step = Rung.SECOND, step + self.traced_steps
+            self._next, self._at_step = Rung.SECOND, goes_on + self.traced_steps
         elif rung is Rung.SECOND:
             self._looks += 1
             self._look_step = step
