@@ -193,12 +193,13 @@ class Ladder:
             self._first_step = step
             self._cost_ns = max(cost_ns, 1)
             # A leak that took long to show itself is slow: it needs as long to show its holders.
-            between = max(self._between - _STEPS_TRACED, (step - self._begun_step) // 2)
-            self._next, self._at_step = Rung.WINDOW, goes_on + between
+            shortest = self._between - _STEPS_TRACED
+            between = max(shortest, (step - self._begun_step) // 2)
+            self._next, self._at_step = Rung.WINDOW, max(step + between, goes_on + shortest)
             self._highest = None
             self._rise_bytes = max(_RISE_BYTES, self._bytes.risen // _OF_RISE)
             self._rises_since_first = 0
-            self._latest_step = goes_on + _PATIENCE * between
+            self._latest_step = self._at_step + (_PATIENCE - 1) * between
         elif rung is Rung.WINDOW:
             self._pace_ns = (began_ns - last_ns) / max(step - last_step, 1)
             self._next, self._at_step = Rung.SECOND, goes_on + self.traced_steps
