@@ -171,9 +171,13 @@ class Maker:
         self._supervisor.append(Sample(self.at(step), _name(pid), "process", values))
         return self
 
-    def mark(self, what: str, step: float, *, pid: int = 1, **values: int) -> Maker:
+    def mark(
+        self, what: str, step: float, *, pid: int = 1, lasted: float = 0, **values: int
+    ) -> Maker:
+        """It ended at this step, and had begun so many before."""
         moment = msgspec.structs.replace(self.at(step), step=int(step))
-        self._writer(pid).append(Mark(moment, _name(pid), what, values=values))
+        duration_ns = int(lasted * self.step_ns)
+        self._writer(pid).append(Mark(moment, _name(pid), what, duration_ns, values))
         return self
 
     def remedy(self, name: str, step: float, *, pid: int = 1, **returned: int) -> Maker:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import pathlib
+from collections.abc import Callable
 
 import pytest
 
 from leakscope.analysis import analyse
-from leakscope.model import Outcome, Report, Shape, Verdict
+from leakscope.model import IMPORTING, Outcome, Report, Shape, Verdict
 from make import (
     GIB,
     KIB,
@@ -208,14 +209,46 @@ def test_two_teeth_leave_no_room_for_a_leak_or_do(
     assert analyse(made.ended(240).done()).verdict is outcome
 
 
-@pytest.mark.parametrize(("ticks", "outcome"), [(15, Outcome.UNKNOWN), (60, Outcome.STEADY)])
-def test_a_program_that_was_over_at_once_is_not_called_steady(
-    tmp_path: pathlib.Path, ticks: int, outcome: Outcome
+@pytest.mark.parametrize(
+    ("ticks", "shape", "outcome"),
+    [
+        (15, flat(), Outcome.UNKNOWN),
+        (15, line(1 * MIB), Outcome.UNKNOWN),
+        (60, flat(), Outcome.STEADY),
+        (60, line(1 * MIB), Outcome.GROWING),
+    ],
+)
+def test_a_program_that_was_over_at_once_is_called_nothing(
+    tmp_path: pathlib.Path, ticks: int, shape: Callable[[int], float], outcome: Outcome
 ) -> None:
     made = Maker(tmp_path).process()
-    made.steps(ticks, source="tick", rss=flat())
+    made.steps(ticks, source="tick", rss=shape)
     report = analyse(made.ended(ticks).done())
     assert report.verdict is outcome
+    assert (report.forecast is not None) is (outcome is Outcome.GROWING)
+
+
+@pytest.mark.parametrize(
+    ("stretches", "outcome"),
+    [
+        ((), Outcome.GROWING),
+        (((40, 140),), Outcome.STEADY),
+        (((40, 90), (60, 140)), Outcome.STEADY),
+    ],
+)
+def test_the_clock_stands_still_while_modules_are_loaded(
+    tmp_path: pathlib.Path, stretches: tuple[tuple[int, int], ...], outcome: Outcome
+) -> None:
+    """Breaks when a second of imports, in the middle of a program without steps, is its growth."""
+
+    def loading(tick: int) -> float:
+        return 100 * MIB + 400 * KIB * max(tick - 40, 0)
+
+    made = Maker(tmp_path).process()
+    made.steps(140, source="tick", in_use=loading, blocks=flat(1000), rss=loading)
+    for began, ended in stretches:
+        made.mark(IMPORTING, ended, lasted=ended - began)
+    assert analyse(made.ended(140).done()).verdict is outcome
 
 
 def test_exact_counters_may_call_a_short_program_steady(tmp_path: pathlib.Path) -> None:
@@ -330,6 +363,16 @@ def test_growth_outside_of_malloc_is_growth(tmp_path: pathlib.Path) -> None:
     report = analyse(made.ended(200).done())
     assert report.verdict is Outcome.GROWING
     assert "outside of both" in report.because
+
+
+def test_a_little_outside_of_malloc_is_not(tmp_path: pathlib.Path) -> None:
+    """Breaks when 2 MiB of stacks and pools, in 250 steps that keep nothing, are growth."""
+    made = recording(tmp_path).steps(
+        250, in_use=flat(), held=flat(MIB), blocks=flat(1000), rss=line(9 * KIB, 300 * MIB)
+    )
+    report = analyse(made.ended(250).done())
+    assert verdict_of(report, "process.rss_bytes").outcome is Outcome.GROWING
+    assert report.verdict is Outcome.STEADY
 
 
 def test_a_rise_after_the_last_step_is_not_called_steady(tmp_path: pathlib.Path) -> None:

@@ -334,6 +334,7 @@ class Agent:
                 self._ticker.stop()
             self.looks.abandon()
             self.brink.close()
+            guarded(self.looks.tell_imports, "imports", self.gap)()
             guarded(self.looks.take_censuses, "counts of frameworks", self.gap)()
             guarded(self.looks.tell_piles, "counts of frameworks", self.gap)()
             self.pulse.flush()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 from pathlib import Path
+from time import monotonic_ns
 from types import ModuleType
 
 import pytest
@@ -44,3 +45,22 @@ def test_a_package_that_works_within_its_import_loads_nothing_meanwhile(
 
     assert works_at_import.answers == [True]
     del sys.modules["works_at_import"]
+
+
+def test_a_stretch_of_imports_is_told_once_from_the_row_before(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    importing = Importing()
+    importing.note(0)
+    before_ns = monotonic_ns()
+    assert not importing.goes_on(0)
+    asked_ns = monotonic_ns()
+    assert importing.take_stretch() is None
+    for name in ("first_to_come", "second_to_come"):
+        monkeypatch.setitem(sys.modules, name, ModuleType(name))
+        assert importing.goes_on(0)
+    ended_ns = monotonic_ns()
+    assert not importing.goes_on(0)
+    began, ended = importing.take_stretch() or (0, 0)
+    assert before_ns <= began <= asked_ns < ended <= ended_ns
+    assert importing.take_stretch() is None

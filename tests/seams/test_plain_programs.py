@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from leakscope.analysis import analyse
 from leakscope.inject import environment_for
 from leakscope.judge.series import RunSeries
-from leakscope.model import DRIVER_GAP
+from leakscope.model import DRIVER_GAP, IMPORTING, Outcome
 from leakscope.record.reader import Recording
 from running import PYTHON, Watched, environment, run_plain, run_watched
 
@@ -288,3 +289,26 @@ while time.monotonic() < end:
         if "remedy" in at:
             break
     assert at["imported"] < at["armed"] < at["remedy"]
+
+
+_FAILS_BEFORE_A_STEP = """
+import torch
+model = torch.nn.Linear(8, 8)
+optimizer = torch.optim.AdamW(model.parameters())
+for _ in range(100):
+    loss = (model(torch.randn(4, 9))).sum()
+    loss.backward()
+    optimizer.step()
+"""
+
+
+@pytest.mark.torch
+def test_what_fails_after_its_imports_has_not_grown(tmp_path: Path) -> None:
+    """Breaks when torch's compiler, which AdamW imports for a second, is growth by the clock."""
+    ran = _watch(tmp_path, _FAILS_BEFORE_A_STEP)
+    assert ran.status == 1
+    recording = ran.recording()
+    assert [mark for mark in recording.marks if mark.what == IMPORTING]
+    report = analyse(recording)
+    assert report.verdict in (Outcome.UNKNOWN, Outcome.STEADY), report.because
+    assert report.forecast is None

@@ -142,22 +142,22 @@ def ticks_to_ns(recording: Recording, process: str, ticks: Floats) -> Floats:
     return first[0] + (ticks - first[1]) * TICK_S * 1e9
 
 
-def clock_axis(begin_ns: float, end_ns: float, looks: Sequence[tuple[float, float]] = ()) -> Axis:
+def clock_axis(begin_ns: float, end_ns: float, stops: Sequence[tuple[float, float]] = ()) -> Axis:
     """No step was seen: the clock ticks, in the smallest round tick that keeps them countable.
 
-    It stands still during `looks`, from and to, in which the program waited for us: in a program
-    of 0.2 s, with looks of 15 ms, a straight line would seem to bend.
+    It stands still during `stops`, from and to, in which the program waited for us or loaded
+    modules: in a program of 0.2 s, with looks of 15 ms, a straight line would seem to bend.
     """
     turns = sorted(
-        (min(max(turn, begin_ns), end_ns), pace)
-        for look in looks
-        for turn, pace in zip(look, (0.0, 1.0), strict=True)
+        (min(max(turn, begin_ns), end_ns), change)
+        for stop in stops
+        for turn, change in zip(stop, (1, -1), strict=True)
     )
-    moments, lived_ns, pace = [begin_ns], [0.0], 1.0
-    for moment, next_pace in [*turns, (end_ns, 1.0)]:
-        lived_ns.append(lived_ns[-1] + (moment - moments[-1]) * pace)
+    moments, lived_ns, stopped = [begin_ns], [0.0], 0
+    for moment, change in [*turns, (end_ns, 0)]:
+        lived_ns.append(lived_ns[-1] + (0.0 if stopped else moment - moments[-1]))
         moments.append(moment)
-        pace = next_pace
+        stopped += change
     span_s = max(lived_ns[-1] / 1e9, _TICKS_S[0])
     tick_s = next((tick for tick in _TICKS_S if span_s / tick <= _MOST_TICKS), _TICKS_S[-1])
     steps = np.array(lived_ns) / 1e9 / tick_s

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from leakscope import text
 from leakscope.engines import Engine, here
 from leakscope.judge.account import Account, account_for
@@ -32,8 +34,10 @@ a few hundred KiB in a run are its warm-up, or the agent's own."""
 _FEWEST_STEPS = 8
 _FEWEST_TICKS = 20
 """By the clock, where only resident memory was read often enough: 0.2 s of the program's own time,
-less what our looks took. A program that leaked 4 MiB a tick was called steady once, after ten of
-them. No experiment chose it."""
+less what our looks and its imports took. A program that leaked 4 MiB a tick was called steady once,
+after ten of them; one that failed as soon as it had imported everything was growing, after 17. No
+experiment chose it."""
+_TOO_SHORT = "The program was over before its memory could be followed; give it more to do."
 
 _SEVERITY = (Outcome.STEADY, Outcome.UNKNOWN, Outcome.GROWING, Outcome.LEAK)
 
@@ -120,6 +124,10 @@ def _judge_all(run: RunSeries, accounts: Sequence[Account], names: dict[str, str
         steps = text.plural(run.axis.last_step, "step")
         because = f"Only {steps} were made, too few to tell growth from warm-up; run at least 60."
         return Overall(Outcome.UNKNOWN, because, tuple(verdicts), ())
+    is_short = run.axis.tick_s is not None and run.axis.last_step < _FEWEST_TICKS
+    if is_short:
+        accounts = [_undecided(one) for one in accounts]
+        verdicts = [verdict for account in accounts for verdict in account.verdicts]
     growing = [one for one in accounts if one.verdict.outcome in _SEVERITY[2:]]
     # A device is smaller than the host and nothing is swapped there: it is told of first.
     leading = [one for one in growing if one.device is not None] or growing
@@ -134,10 +142,6 @@ def _judge_all(run: RunSeries, accounts: Sequence[Account], names: dict[str, str
         ordered = (lead, *(one for one in verdicts if one is not lead))
         return Overall(lead.outcome, lead.because + also, ordered, tuple(accounts))
     lead = _least_sure(run, accounts).verdict
-    is_short = run.axis.tick_s is not None and run.axis.last_step < _FEWEST_TICKS
-    if lead.outcome is Outcome.STEADY and is_short and lead.series.metric == RSS:
-        because = "The program was over before its memory could be followed; give it more to do."
-        return Overall(Outcome.UNKNOWN, because, tuple(verdicts), tuple(accounts))
     if lead.outcome is Outcome.STEADY and (rise := run.rise_after_last_step()) > 0:
         because = (
             f"Memory was steady over the steps counted at the {run.axis.source}, but rose by "
@@ -146,6 +150,16 @@ def _judge_all(run: RunSeries, accounts: Sequence[Account], names: dict[str, str
         )
         return Overall(Outcome.UNKNOWN, because, tuple(verdicts), tuple(accounts))
     return Overall(lead.outcome, lead.because, tuple(verdicts), tuple(accounts))
+
+
+def _undecided(account: Account) -> Account:
+    """The same where more than resident memory was read."""
+    lead = account.verdict
+    if lead.series.metric != RSS:
+        return account
+    verdict = replace(lead, outcome=Outcome.UNKNOWN, because=_TOO_SHORT)
+    others = (one for one in account.verdicts if one.series != lead.series)
+    return account._replace(verdict=verdict, verdicts=(verdict, *others))
 
 
 def smallest_that_matters(step_seconds: float | None, limit_bytes: int | None) -> float:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leakscope.judge.axis import Axis, Floats, best_source, clock_axis, own_axis
-from leakscope.model import LOOKS, Mark, Sample, Series, SeriesKey
+from leakscope.model import IMPORTING, LOOKS, Mark, Sample, Series, SeriesKey
 from leakscope.record.format import is_machine
 from leakscope.record.reader import Columns, Recording
 
@@ -140,7 +140,7 @@ class RunSeries:
         return clock_axis(
             max([first, *self._marked("imported", "armed", "compiled")]),
             min([last, *self._marked("exiting", "end")]),
-            self._looks(),
+            self._not_its_own(),
         )
 
     def _marked(self, *what: str) -> list[int]:
@@ -148,11 +148,12 @@ class RunSeries:
         before and after is not what the program does."""
         return [mark.at.mono_ns for mark in self._marks_of_main(what)]
 
-    def _looks(self) -> list[tuple[float, float]]:
-        """When the main process waited for a look."""
+    def _not_its_own(self) -> list[tuple[float, float]]:
+        """When the main process waited for a look, or loaded modules: their memory stays, and is
+        no growth."""
         return [
             (mark.at.mono_ns - mark.duration_ns, mark.at.mono_ns)
-            for mark in self._marks_of_main(LOOKS)
+            for mark in self._marks_of_main((*LOOKS, IMPORTING))
         ]
 
     def _marks_of_main(self, what: Sequence[str]) -> list[Mark]:

@@ -129,6 +129,8 @@ FREEZES = "the program itself uses gc.freeze"
 LOOKS = ("look", "look done")
 """Marks at the end of a look: with the counters from before it, and without."""
 
+IMPORTING = "importing"
+"""Mark at the end of a stretch in which a program without steps loaded modules."""
 
 WHOLE = "storage"
 """Of a link: to all of the memory of which a tensor shows a small part."""

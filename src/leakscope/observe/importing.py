@@ -22,6 +22,9 @@ class Importing:
     def __init__(self) -> None:
         self._modules = 0
         self._came_ns = 0
+        self._asked_ns = 0
+        self._began_ns = 0
+        self._ended_ns = 0
 
     def note(self, more: int) -> None:
         """Those that are there now are known, ours among them; `more` is what else counts."""
@@ -30,11 +33,21 @@ class Importing:
     def goes_on(self, more: int) -> bool:
         """Has a module come since, or is the main thread on its way to the next?"""
         known, now_ns = self._modules, monotonic_ns()
+        asked_ns, self._asked_ns = self._asked_ns, now_ns
         self.note(more)
         if self._modules != known:
             self._came_ns = now_ns
-            return True
-        return now_ns - self._came_ns < _LONGEST_NS and _is_main_thread_importing()
+        elif now_ns - self._came_ns >= _LONGEST_NS or not _is_main_thread_importing():
+            return False
+        self._began_ns = self._began_ns or asked_ns or now_ns
+        self._ended_ns = now_ns
+        return True
+
+    def take_stretch(self) -> tuple[int, int] | None:
+        """From when to when modules came, once; to be asked when they have stopped coming."""
+        stretch = (self._began_ns, self._ended_ns)
+        self._began_ns = 0
+        return stretch if stretch[0] else None
 
 
 def _is_main_thread_importing() -> bool:

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from leakscope.model import (
     COUNTED,
     DEVICE_TOOL,
+    IMPORTING,
     LOOKS,
     REMEDY,
     USUAL_BLOCK_BYTES,
@@ -108,6 +109,8 @@ class Looks:
         is_importing = source == _CLOCK and self._importing.goes_on(self._piles.novelty())
         if is_importing:
             self._note_start_up()
+        elif source == _CLOCK:
+            self.tell_imports()
         if source != self._source or is_importing:
             if self._source == _CLOCK and source != _CLOCK and not self._has_stepped:
                 self._has_stepped = True
@@ -167,6 +170,17 @@ class Looks:
             self._started_up_ns = now_ns
             self._writer.append(Mark(self._now(), self._process, "imported"))
 
+    def tell_imports(self) -> None:
+        """The clock of the run stands still while modules are loaded: AdamW's first use imports
+        torch's compiler for a second and a half, and a program that failed right after it was
+        called growing."""
+        if (stretch := self._importing.take_stretch()) is not None:
+            began_ns, ended_ns = stretch
+            now = self._now()
+            passed_ns = now.mono_ns - ended_ns
+            ended = replace(now, wall_ns=now.wall_ns - passed_ns, mono_ns=ended_ns)
+            self._writer.append(Mark(ended, self._process, IMPORTING, ended_ns - began_ns))
+
     def abandon(self) -> None:
         """Leave nothing on: the steps are counted differently now, or this is the end."""
         self._errand.cancel()
@@ -185,6 +199,7 @@ class Looks:
         self.budget = Budget(self.budget.share)
         self.budget.credit_s = credit_s
         self._has_told_sources = self._has_stepped = False
+        self._importing = Importing()
         self._reset()
 
     def note_preloaded(self, dataset: Any) -> None:
