@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from leakscope.analysis import analyse
-from leakscope.model import IMPORTING, Outcome, Report, Shape, Verdict
+from leakscope.model import IMPORTING, BlackBox, Outcome, Report, Shape, Verdict
 from make import (
     GIB,
     KIB,
@@ -249,6 +249,35 @@ def test_the_clock_stands_still_while_modules_are_loaded(
     for began, ended in stretches:
         made.mark(IMPORTING, ended, lasted=ended - began)
     assert analyse(made.ended(140).done()).verdict is outcome
+
+
+@pytest.mark.parametrize(
+    ("ticks", "code", "outcome"),
+    [
+        (400, 0, Outcome.GROWING),
+        (400, 1, Outcome.UNKNOWN),
+        (400, 3, Outcome.GROWING),
+        (8000, 1, Outcome.GROWING),
+    ],
+)
+def test_a_program_that_fails_before_its_first_step_was_starting_up(
+    tmp_path: pathlib.Path, ticks: int, code: int, outcome: Outcome
+) -> None:
+    """Breaks when the tables that it had read are a leak."""
+    made = Maker(tmp_path).process()
+    made.steps(ticks, source="tick", in_use=line(50 * KIB), rss=line(50 * KIB))
+    report = analyse(made.ended(ticks, code=code).done())
+    assert report.verdict is outcome
+    assert ("failed before it made a step" in report.because) is (outcome is Outcome.UNKNOWN)
+    assert not report.findings
+    assert (report.forecast is None) is (outcome is Outcome.UNKNOWN)
+
+
+def test_a_program_that_fails_for_want_of_memory_is_judged(tmp_path: pathlib.Path) -> None:
+    made = Maker(tmp_path).process()
+    made.steps(400, source="tick", in_use=line(50 * KIB), rss=line(50 * KIB))
+    made.box(BlackBox(made.at(399), "", "host", "nearly full", {}, ()))
+    assert analyse(made.ended(400, code=1).done()).verdict is Outcome.GROWING
 
 
 def test_exact_counters_may_call_a_short_program_steady(tmp_path: pathlib.Path) -> None:

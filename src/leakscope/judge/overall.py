@@ -37,6 +37,10 @@ _FEWEST_TICKS = 20
 less what our looks and its imports took. A program that leaked 4 MiB a tick was called steady once,
 after ten of them; one that failed as soon as it had imported everything was growing, after 17. No
 experiment chose it."""
+_STARTS_UP_WITHIN_S = 60.0
+"""What fails so early, and has not made a step, was loading its data and its model, as far as
+anybody can tell: one that failed at its first batch was a leak of the tables it had read. A choice;
+what runs for longer is judged however it ends."""
 _TOO_SHORT = "The program was over before its memory could be followed; give it more to do."
 
 _SEVERITY = (Outcome.STEADY, Outcome.UNKNOWN, Outcome.GROWING, Outcome.LEAK)
@@ -124,9 +128,8 @@ def _judge_all(run: RunSeries, accounts: Sequence[Account], names: dict[str, str
         steps = text.plural(run.axis.last_step, "step")
         because = f"Only {steps} were made, too few to tell growth from warm-up; run at least 60."
         return Overall(Outcome.UNKNOWN, because, tuple(verdicts), ())
-    is_short = run.axis.tick_s is not None and run.axis.last_step < _FEWEST_TICKS
-    if is_short:
-        accounts = [_undecided(one) for one in accounts]
+    if run.axis.tick_s is not None:
+        accounts = _by_the_clock(run, accounts)
         verdicts = [verdict for account in accounts for verdict in account.verdicts]
     growing = [one for one in accounts if one.verdict.outcome in _SEVERITY[2:]]
     # A device is smaller than the host and nothing is swapped there: it is told of first.
@@ -152,14 +155,32 @@ def _judge_all(run: RunSeries, accounts: Sequence[Account], names: dict[str, str
     return Overall(lead.outcome, lead.because, tuple(verdicts), tuple(accounts))
 
 
-def _undecided(account: Account) -> Account:
-    """The same where more than resident memory was read."""
-    lead = account.verdict
-    if lead.series.metric != RSS:
-        return account
-    verdict = replace(lead, outcome=Outcome.UNKNOWN, because=_TOO_SHORT)
-    others = (one for one in account.verdicts if one.series != lead.series)
+def _by_the_clock(run: RunSeries, accounts: Sequence[Account]) -> list[Account]:
+    """Without what a program that has hardly begun says of itself."""
+    if run.axis.last_step < _FEWEST_TICKS:
+        return [
+            _undecided(one, _TOO_SHORT) if one.verdict.series.metric == RSS else one
+            for one in accounts
+        ]
+    if not run.failed_within(_STARTS_UP_WITHIN_S):
+        return list(accounts)
+    return [
+        _undecided(one, _failed(one.verdict)) if one.verdict.outcome in _SEVERITY[2:] else one
+        for one in accounts
+    ]
+
+
+def _undecided(account: Account, because: str) -> Account:
+    verdict = replace(account.verdict, outcome=Outcome.UNKNOWN, because=because)
+    others = (one for one in account.verdicts if one.series != verdict.series)
     return account._replace(verdict=verdict, verdicts=(verdict, *others))
+
+
+def _failed(verdict: Verdict) -> str:
+    return (
+        f"The program failed before it made a step: the {text.size(verdict.grown_bytes)} that it "
+        "took until then may be what it needs to begin. Repair it, and run it again."
+    )
 
 
 def smallest_that_matters(step_seconds: float | None, limit_bytes: int | None) -> float:

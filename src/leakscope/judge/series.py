@@ -44,6 +44,12 @@ _EXACT = {IN_USE, HELD, BLOCKS}
 _WORTH_A_LOOK = 0.1
 _RISE_WORTH_A_WORD = 16 * 2.0**20
 
+_UNCAUGHT = 1
+"""The exit status that Python has after an exception."""
+_LIMITS = ("limit.address_space_bytes", "limit.data_bytes")
+_UNLIMITED = "unlimited"
+"""With one of these a program ends by an exception where its memory does."""
+
 BySeries = dict[tuple[str, str], Series]
 """Keyed by metric and process."""
 
@@ -111,6 +117,20 @@ class RunSeries:
             return 0.0
         rise = float(np.max(after) - np.max(before))
         return rise if rise > max(_RISE_WORTH_A_WORD, 0.05 * float(np.max(before))) else 0.0
+
+    def failed_within(self, seconds: float) -> bool:
+        """Has an exception ended the program so early? Not where memory may have been the
+        reason: that is what the run is about."""
+        recording = self.recording
+        facts = recording.run.machine.facts
+        is_bounded = any(facts.get(name, _UNLIMITED) != _UNLIMITED for name in _LIMITS)
+        if is_bounded or recording.black_boxes:
+            return False
+        main = {process for process, start in recording.starts.items() if start.kind == "main"}
+        failed = any(
+            end.exit_code == _UNCAUGHT for process, end in recording.ends.items() if process in main
+        )
+        return failed and self.axis.last_step * (self.axis.tick_s or 0.0) < seconds
 
     def _main_axis(self) -> Axis:
         """The steps of the run: of the main process, of rank 0, of whoever steps most."""
