@@ -5,6 +5,8 @@
     python bench/zoo.py --only replay-fills   one folder, both programs
     python bench/zoo.py --json out.json       every row, for machines
     python bench/zoo.py --reports folder      every report, which bench/matrix.py can read
+    python bench/zoo.py --recordings folder   keeps what was recorded; of programs that have been
+                                              recorded there, only the report is made anew
 
 What counts, for each program, from 0 to 1:
 
@@ -135,12 +137,22 @@ def programs(folder: Path, only: Sequence[str], variants: Sequence[str]) -> Iter
             )
 
 
-def watch(program: Program, python: str, limit_s: float, kept: Path | None = None) -> Answer:
+def watch(
+    program: Program,
+    python: str,
+    limit_s: float,
+    kept: Path | None = None,
+    recordings: Path | None = None,
+) -> Answer:
     """Run one program as a user would, and read the report, which is `kept` in this folder."""
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder, "report.json")
-        command = [python, "-m", "leakscope", "run", "--quiet", "--out", str(Path(folder, "run"))]
-        command += ["--report", str(report), program.path.name]
+        out = Path(recordings or folder, f"{program.name}-{program.variant}").absolute()
+        if out.exists():
+            command = [python, "-m", "leakscope", "report", str(out), "-o", str(report)]
+        else:
+            command = [python, "-m", "leakscope", "run", "--quiet", "--out", str(out)]
+            command += ["--report", str(report), program.path.name]
         began = time.monotonic()
         note = ""
         try:
@@ -349,6 +361,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--json", type=Path, metavar="FILE")
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="write the document here")
     parser.add_argument("--reports", type=Path, metavar="FOLDER", help="keep the reports here")
+    parser.add_argument("--recordings", type=Path, metavar="FOLDER", help="keep these here")
     parser.add_argument("--jobs", type=int, default=1, help="programs at once")
     parser.add_argument("--python", default=sys.executable)
     parser.add_argument("--limit", type=float, default=180.0, help="seconds for one run")
@@ -357,7 +370,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         options.reports.mkdir(parents=True, exist_ok=True)
 
     def ask(program: Program) -> list[Answer]:
-        asked = (options.python, options.limit, options.reports)
+        asked = (options.python, options.limit, options.reports, options.recordings)
         return [watch(program, *asked) for _ in range(options.repeat)]
 
     everything: list[Answer] = []
