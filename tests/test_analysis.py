@@ -425,6 +425,28 @@ def test_many_blocks_without_a_collection_are_unknown(tmp_path: pathlib.Path) ->
     assert "gc.collect()" in report.because
 
 
+@pytest.mark.parametrize(("fell", "outcome"), [(0, Outcome.GROWING), (300_000, Outcome.UNKNOWN)])
+def test_small_objects_that_were_given_back_leave_their_pages(
+    tmp_path: pathlib.Path, fell: int, outcome: Outcome
+) -> None:
+    """Breaks when the pages of a tree in cycles, collected once, are growth."""
+
+    def live(step: int) -> float:
+        return 100 * MIB + 5 * KIB * step - 3 * MIB * (step > 300) - 3 * MIB * (step > 360)
+
+    made = recording(tmp_path).steps(
+        400,
+        in_use=live,
+        blocks=lambda step: 1_000_000 + fell * (step / 250 - (step > 250)),
+        rss=line(120 * KIB, 300 * MIB),
+    )
+    made.mark("collection", 250)
+    report = analyse(made.ended(400).done())
+    assert verdict_of(report, "heap.in_use_bytes").outcome is Outcome.UNKNOWN
+    assert verdict_of(report, "process.rss_bytes").outcome is Outcome.GROWING
+    assert report.verdict is outcome
+
+
 @pytest.mark.parametrize(
     ("teeth_risen", "outcome"), [(0.8, Outcome.UNKNOWN), (4.0, Outcome.GROWING)]
 )

@@ -71,7 +71,8 @@ _ENOUGH_FILE_SAMPLES = 3
 
 _TEETH = 2.0
 """Resident memory follows the highest tooth so far, and does not come down between them: a rise of
-less than two of them says nothing (1.3 seen in a program that keeps nothing)."""
+less than two of them says nothing (1.3 seen in a program that keeps nothing). Small objects have
+teeth too: a tree search with parents, 344,192 blocks given back once, was called growing."""
 
 
 class Account(NamedTuple):
@@ -135,7 +136,11 @@ def account_for(
             usable[RSS] = judged[RSS]
     if IN_USE in usable:
         is_all = series[IN_USE].has_blocks
-        answer = _answer_from_exact(usable, is_child=is_child, is_all=is_all)
+        given_back = {IN_USE: _given_back(series[IN_USE], usable[IN_USE].from_step)}
+        if BLOCKS in usable and not is_all:
+            blocks = _given_back(series[BLOCKS], usable[BLOCKS].from_step)
+            given_back[BLOCKS] = blocks * each.value
+        answer = _answer_from_exact(usable, given_back, is_child=is_child, is_all=is_all)
     else:
         answer = _answer_from_outside(usable or judged, is_child=is_child)
     rest = tuple(v for v in judged.values() if v.series.metric != answer.series.metric)
@@ -173,8 +178,11 @@ def smallest_for(
     return smallest / BLOCK_BYTES.value if series.key.metric == BLOCKS else smallest
 
 
-def _answer_from_exact(judged: dict[str, Verdict], *, is_child: bool, is_all: bool) -> Verdict:
-    """`is_all`: Python's small objects are in the bytes in use."""
+def _answer_from_exact(
+    judged: dict[str, Verdict], given_back: dict[str, float], *, is_child: bool, is_all: bool
+) -> Verdict:
+    """`given_back`: by how much a counter has fallen. `is_all`: Python's small objects are in the
+    bytes in use."""
     live, blocks = judged[IN_USE], judged.get(BLOCKS)
     if is_all and (_grows(live) or not _grows(blocks)):
         blocks = None
@@ -189,8 +197,10 @@ def _answer_from_exact(judged: dict[str, Verdict], *, is_child: bool, is_all: bo
     if live.outcome is Outcome.UNKNOWN and live.bytes_per_step.value > 0 and _grows(resident):
         assert resident is not None
         risen = resident.bytes_per_step.value * (resident.to_step - resident.from_step)
-        if live.shape is Shape.SAW_TOOTH and risen <= _TEETH * live.size_bytes:
-            return live  # pages of teeth that were higher than those before
+        teeth = {metric: size for metric, size in given_back.items() if _is_open(judged[metric])}
+        if risen <= _TEETH * sum(teeth.values()):
+            # Pages of teeth that were higher than those before.
+            return judged[max(teeth, key=lambda metric: teeth[metric])]
         return resident  # too few exact values to be sure of; what they say agrees
     if is_child and (copied := _copy_on_write(judged)) is not None:
         return copied
@@ -204,6 +214,20 @@ def _answer_from_exact(judged: dict[str, Verdict], *, is_child: bool, is_all: bo
     ):
         return blocks
     return live
+
+
+def _is_open(verdict: Verdict) -> bool:
+    return verdict.outcome is Outcome.UNKNOWN
+
+
+def _given_back(series: Series, since: float) -> float:
+    """The deepest fall from this step on: the height of its highest tooth."""
+    highest, deepest = 0.0, 0.0
+    for step, value in zip(series.steps, series.values, strict=True):
+        if step >= since:
+            highest = max(highest, value)
+            deepest = max(deepest, highest - value)
+    return deepest
 
 
 def _answer_from_outside(judged: dict[str, Verdict], *, is_child: bool) -> Verdict:

@@ -81,9 +81,10 @@ def hidden(unit: str, rate: Rate, span: float) -> str:
 def needs_floors(unit: str, form: Form, troughs: int) -> str:
     """A saw-tooth whose floor is not known well enough."""
     size = text.quantity(form.size, unit)
+    times = "once" if troughs == 1 else f"each time, {troughs} times"
     return (
-        f"It rises and is given back ({size} each time, {troughs} times): what stays can be "
-        "told from at least 5 values right after full collections; run longer."
+        f"It rises and is given back ({size} {times}): what stays can be told from at least 5 "
+        "values right after full collections; run longer."
     )
 
 
