@@ -31,7 +31,9 @@ def test_a_module_that_has_come_and_nothing_else(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setitem(sys.modules, "just_come", ModuleType("just_come"))
     assert importing.goes_on(0)
     assert not importing.goes_on(0)
+    assert importing.take_stretch() is not None
     assert importing.goes_on(1)
+    assert importing.take_stretch() is None, "what is compiled is the program's own doing"
 
 
 @pytest.mark.skipif(threading.current_thread() is not threading.main_thread(), reason="asks main")

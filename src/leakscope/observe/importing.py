@@ -20,31 +20,35 @@ class Importing:
     """Remembers which modules there were when it was last asked."""
 
     def __init__(self) -> None:
-        self._modules = 0
+        self._modules = self._more = 0
         self._came_ns = 0
         self._asked_ns = 0
         self._began_ns = 0
         self._ended_ns = 0
+        self.is_loading = False
+        """As it was when last asked: modules, and not only what else counts."""
 
     def note(self, more: int) -> None:
         """Those that are there now are known, ours among them; `more` is what else counts."""
-        self._modules = len(sys.modules) + more
+        self._modules, self._more = len(sys.modules), more
 
     def goes_on(self, more: int) -> bool:
         """Has a module come since, or is the main thread on its way to the next?"""
-        known, now_ns = self._modules, monotonic_ns()
+        modules, others, now_ns = self._modules, self._more, monotonic_ns()
         asked_ns, self._asked_ns = self._asked_ns, now_ns
         self.note(more)
-        if self._modules != known:
+        has_come = self._modules != modules
+        if has_come or self._more != others:
             self._came_ns = now_ns
-        elif now_ns - self._came_ns >= _LONGEST_NS or not _is_main_thread_importing():
-            return False
-        self._began_ns = self._began_ns or asked_ns or now_ns
-        self._ended_ns = now_ns
-        return True
+        is_recent = now_ns - self._came_ns < _LONGEST_NS
+        self.is_loading = has_come or (is_recent and _is_main_thread_importing())
+        if self.is_loading:
+            self._began_ns = self._began_ns or asked_ns or now_ns
+            self._ended_ns = now_ns
+        return self.is_loading or self._more != others
 
     def take_stretch(self) -> tuple[int, int] | None:
-        """From when to when modules came, once; to be asked when they have stopped coming."""
+        """From when to when modules came, and nothing else; told once, when they have stopped."""
         stretch = (self._began_ns, self._ended_ns)
         self._began_ns = 0
         return stretch if stretch[0] else None

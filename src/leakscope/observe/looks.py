@@ -109,7 +109,7 @@ class Looks:
         is_importing = source == _CLOCK and self._importing.goes_on(self._piles.novelty())
         if is_importing:
             self._note_start_up()
-        elif source == _CLOCK:
+        if source == _CLOCK and not self._importing.is_loading:
             self.tell_imports()
         if source != self._source or is_importing:
             if self._source == _CLOCK and source != _CLOCK and not self._has_stepped:
