@@ -323,6 +323,9 @@ class Agent:
     def _end(self) -> None:
         """The program is done, and we are called last: see what gives memory back, and close."""
         if not self.is_closed:
+            # What we import for it is not the program's, nor is what memory does meanwhile.
+            if self._ticker is not None:
+                self._ticker.stop()
             guarded(self.looks.try_remedies, "remedies", self.gap)()
         self.close()
 

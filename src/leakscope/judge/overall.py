@@ -35,8 +35,7 @@ _FEWEST_STEPS = 8
 _FEWEST_TICKS = 20
 """By the clock, where only resident memory was read often enough: 0.2 s of the program's own time,
 less what our looks and its imports took. A program that leaked 4 MiB a tick was called steady once,
-after ten of them; one that failed as soon as it had imported everything was growing, after 17. No
-experiment chose it."""
+after ten of them. No experiment chose it."""
 _STARTS_UP_WITHIN_S = 60.0
 """What fails so early, and has not made a step, was loading its data and its model, as far as
 anybody can tell: one that failed at its first batch was a leak of the tables it had read. A choice;
@@ -157,17 +156,18 @@ def _judge_all(run: RunSeries, accounts: Sequence[Account], names: dict[str, str
 
 def _by_the_clock(run: RunSeries, accounts: Sequence[Account]) -> list[Account]:
     """Without what a program that has hardly begun says of itself."""
-    if run.axis.last_step < _FEWEST_TICKS:
-        return [
-            _undecided(one, _TOO_SHORT) if one.verdict.series.metric == RSS else one
-            for one in accounts
-        ]
-    if not run.failed_within(_STARTS_UP_WITHIN_S):
-        return list(accounts)
-    return [
-        _undecided(one, _failed(one.verdict)) if one.verdict.outcome in _SEVERITY[2:] else one
-        for one in accounts
-    ]
+    has_failed = run.failed_within(_STARTS_UP_WITHIN_S)
+    is_short = run.axis.last_step < _FEWEST_TICKS
+    judged = []
+    for account in accounts:
+        outcome, metric = account.verdict.outcome, account.verdict.series.metric
+        if has_failed and outcome in _SEVERITY[2:]:
+            judged.append(_undecided(account, _failed(account.verdict)))
+        elif is_short and outcome is Outcome.STEADY and metric == RSS:
+            judged.append(_undecided(account, _TOO_SHORT))
+        else:
+            judged.append(account)
+    return judged
 
 
 def _undecided(account: Account, because: str) -> Account:
