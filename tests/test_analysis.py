@@ -5,9 +5,11 @@ from __future__ import annotations
 import pathlib
 from collections.abc import Callable
 
+import numpy as np
 import pytest
 
 from leakscope.analysis import analyse
+from leakscope.judge.series import even_out
 from leakscope.model import IMPORTING, BlackBox, Outcome, Report, Shape, Verdict
 from make import (
     GIB,
@@ -277,6 +279,14 @@ def test_a_program_that_fails_for_want_of_memory_is_judged(tmp_path: pathlib.Pat
     made.steps(400, source="tick", in_use=line(50 * KIB), rss=line(50 * KIB))
     made.box(BlackBox(made.at(399), "", "host", "nearly full", {}, ()))
     assert analyse(made.ended(400, code=1).done()).verdict is Outcome.GROWING
+
+
+def test_of_few_values_none_is_left_out() -> None:
+    """Breaks when nine values, close together at first, become seven, which nobody judges."""
+    few = np.array([0.6, 1.1, 1.7, 2.2, 2.8, 3.5, 4.2, 6.6, 9.0])
+    assert list(even_out(few)) == list(range(9))
+    many = np.concatenate((np.arange(0, 20, 0.1), np.arange(20, 400, 10.0)))
+    assert 30 < len(even_out(many)) < 50
 
 
 def test_exact_counters_may_call_a_short_program_steady(tmp_path: pathlib.Path) -> None:
