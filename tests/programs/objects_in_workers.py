@@ -6,7 +6,7 @@ import sys
 import torch
 from torch.utils.data import DataLoader, Dataset
 
-BATCHES, BATCH = 160, 2000
+BATCHES, BATCH = 256, 2000
 
 
 class Records(Dataset):
