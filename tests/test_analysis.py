@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from leakscope.analysis import analyse
 from leakscope.judge.series import even_out
@@ -272,6 +273,19 @@ def test_a_program_that_fails_before_its_first_step_was_starting_up(
     assert ("failed before it made a step" in report.because) is (outcome is Outcome.UNKNOWN)
     assert not report.findings
     assert (report.forecast is None) is (outcome is Outcome.UNKNOWN)
+
+
+def test_a_program_that_made_steps_and_fails_is_judged_by_the_clock_too(
+    tmp_path: pathlib.Path,
+) -> None:
+    """Breaks when `--steps-from time` says of a thousand steps that there was none."""
+    made = recording(tmp_path).steps(400, in_use=line(50 * KIB), rss=line(50 * KIB))
+    made.resident(range(400), line(50 * KIB))
+    read = made.ended(400, code=1).done()
+    read.run = replace(read.run, settings={"steps_from": "time"})
+    report = analyse(read)
+    assert report.steps_from == "time"
+    assert report.verdict is Outcome.GROWING
 
 
 def test_a_program_that_fails_for_want_of_memory_is_judged(tmp_path: pathlib.Path) -> None:

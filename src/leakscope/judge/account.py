@@ -13,6 +13,14 @@ from msgspec.structs import replace
 
 from leakscope import text
 from leakscope.judge.held_blocks import HeldBlocks, as_held
+from leakscope.judge.pages import (
+    copy_on_write,
+    given_back_since,
+    grows,
+    held_by_allocator,
+    pages_of_teeth,
+    without_files,
+)
 from leakscope.judge.series import BLOCKS, FILES, HELD, IN_USE, RSS, USS
 from leakscope.judge.verdict import judge
 from leakscope.model import (
@@ -52,27 +60,11 @@ _SMALLEST_TOTAL_BESIDE_A_POOL = float(8 << 20)
 """The same where a library has a pool of its own: a steady `fit` of Keras creeps by 3 MiB over 66
 calls (6,600 batches, TensorFlow 2.21), ever more slowly, and TensorFlow's leaks are large."""
 
-_SMALLEST_OUTSIDE = float(4 << 20)
-"""Resident memory alone, beside exact counters that are flat: clean training moves it by up to 2
-MiB in its first hundreds of steps (stacks, pools of the C library). 2.2 MiB in 250 steps of a
-transformer that keeps nothing were called growth, in one run of thirteen."""
-
-_SMALLEST_COPIED = float(2 << 20)
-"""A forked worker that reads nothing large copies 0.7 to 0.9 MiB while it gets going: interpreter,
-libraries, its queues (zoo/loader-every-epoch, PyTorch 2.13)."""
-
 _GARBAGE_SHARE = 0.02
 """Of all blocks. PyTorch's own garbage and reuse stay below 0.3 % in 200 steps, Lightning's (20
 blocks a step) below 0.5 %; Python itself collects everything at 25 % of the old objects."""
 
 _ENOUGH_POINTS = 8
-_ENOUGH_FILE_SAMPLES = 3
-
-
-_TEETH = 2.0
-"""Resident memory follows the highest tooth so far, and does not come down between them: a rise of
-less than two of them says nothing (1.3 seen in a program that keeps nothing). Small objects have
-teeth too: a tree search with parents, 344,192 blocks given back once, was called growing."""
 
 
 class Account(NamedTuple):
@@ -131,14 +123,14 @@ def account_for(
     if not judged:
         return None
     if RSS in judged:
-        judged[RSS] = _without_files(judged[RSS], series.get(FILES))
+        judged[RSS] = without_files(judged[RSS], series.get(FILES))
         if RSS in usable:
             usable[RSS] = judged[RSS]
     if IN_USE in usable:
         is_all = series[IN_USE].has_blocks
-        given_back = {IN_USE: _given_back(series[IN_USE], usable[IN_USE].from_step)}
+        given_back = {IN_USE: given_back_since(series[IN_USE], usable[IN_USE].from_step)}
         if BLOCKS in usable and not is_all:
-            blocks = _given_back(series[BLOCKS], usable[BLOCKS].from_step)
+            blocks = given_back_since(series[BLOCKS], usable[BLOCKS].from_step)
             given_back[BLOCKS] = blocks * each.value
         answer = _answer_from_exact(usable, given_back, is_child=is_child, is_all=is_all)
     else:
@@ -184,27 +176,24 @@ def _answer_from_exact(
     """`given_back`: by how much a counter has fallen. `is_all`: Python's small objects are in the
     bytes in use."""
     live, blocks = judged[IN_USE], judged.get(BLOCKS)
-    if is_all and (_grows(live) or not _grows(blocks)):
+    if is_all and (grows(live) or not grows(blocks)):
         blocks = None
-    if _grows(live) and _grows(blocks):
+    if grows(live) and grows(blocks):
         assert blocks is not None
         return _add(live, blocks)
-    if _grows(live):
+    if grows(live):
         return live
-    if blocks is not None and _grows(blocks):
+    if blocks is not None and grows(blocks):
         return blocks
     resident = judged.get(RSS)
-    if live.outcome is Outcome.UNKNOWN and live.bytes_per_step.value > 0 and _grows(resident):
+    if live.outcome is Outcome.UNKNOWN and live.bytes_per_step.value > 0 and grows(resident):
         assert resident is not None
-        risen = resident.bytes_per_step.value * (resident.to_step - resident.from_step)
-        teeth = {metric: size for metric, size in given_back.items() if _is_open(judged[metric])}
-        if risen <= _TEETH * sum(teeth.values()):
-            # Pages of teeth that were higher than those before.
-            return judged[max(teeth, key=lambda metric: teeth[metric])]
+        if (toothed := pages_of_teeth(resident, judged, given_back)) is not None:
+            return toothed
         return resident  # too few exact values to be sure of; what they say agrees
-    if is_child and (copied := _copy_on_write(judged)) is not None:
+    if is_child and (copied := copy_on_write(judged)) is not None:
         return copied
-    if (held := _held_by_allocator(judged)) is not None:
+    if (held := held_by_allocator(judged)) is not None:
         return held
     if (
         live.outcome is Outcome.STEADY
@@ -216,22 +205,8 @@ def _answer_from_exact(
     return live
 
 
-def _is_open(verdict: Verdict) -> bool:
-    return verdict.outcome is Outcome.UNKNOWN
-
-
-def _given_back(series: Series, since: float) -> float:
-    """The deepest fall from this step on: the height of its highest tooth."""
-    highest, deepest = 0.0, 0.0
-    for step, value in zip(series.steps, series.values, strict=True):
-        if step >= since:
-            highest = max(highest, value)
-            deepest = max(deepest, highest - value)
-    return deepest
-
-
 def _answer_from_outside(judged: dict[str, Verdict], *, is_child: bool) -> Verdict:
-    if is_child and (copied := _copy_on_write(judged)) is not None:
+    if is_child and (copied := copy_on_write(judged)) is not None:
         return copied
     for metric in (RSS, USS):
         if metric in judged:
@@ -239,85 +214,12 @@ def _answer_from_outside(judged: dict[str, Verdict], *, is_child: bool) -> Verdi
     return next(iter(judged.values()))
 
 
-def _without_files(resident: Verdict, files: Series | None) -> Verdict:
-    """Pages of mapped files are the kernel's to take back: reading a file once is not growth."""
-    if not _grows(resident) or files is None or len(files.values) < _ENOUGH_FILE_SAMPLES:
-        return resident
-    span = files.steps[-1] - files.steps[0]
-    rate = (files.values[-1] - files.values[0]) / span if span > 0 else 0.0
-    if rate < resident.bytes_per_step.value / 2:
-        return resident
-    because = (
-        f"Resident memory grows by {text.size(resident.bytes_per_step.value)} per step, but by "
-        f"pages of mapped files ({text.size(rate)} per step), which the kernel takes back when "
-        "memory is short: not a leak."
-    )
-    return replace(resident, outcome=Outcome.STEADY, because=because)
-
-
-def _copy_on_write(judged: dict[str, Verdict]) -> Verdict | None:
-    """Private pages grow while resident ones do not: pages shared at the fork are being copied."""
-    private, resident = judged.get(USS), judged.get(RSS)
-    if private is None or not _grows(private) or resident is None or _grows(resident):
-        return None
-    # Not what it was higher by in the end: pages that the parent gives up become the child's own at
-    # once (71 MiB in one run of zoo/batches-from-workers, with 0.6 MiB of growth).
-    copied = private.bytes_per_step.value * (private.to_step - private.from_step)
-    if copied < _SMALLEST_COPIED:
-        return None
-    because = (
-        f"Private memory grows by {text.size(private.bytes_per_step.value)} per step while "
-        "resident memory and what malloc has given out stay flat: pages shared with the parent "
-        "since the fork are being copied, as reading Python objects writes their reference counts."
-    )
-    return replace(private, shape=Shape.COPY_ON_WRITE, because=because)
-
-
-def _held_by_allocator(judged: dict[str, Verdict]) -> Verdict | None:
-    """In-use memory is flat and resident memory is not: say which of the two reasons it is."""
-    resident, held = judged.get(RSS), judged.get(HELD)
-    if resident is None or not _grows(resident):
-        return None
-    live = judged[IN_USE]
-    if live.outcome is not Outcome.STEADY:
-        return None
-    if resident.bytes_per_step.value * (resident.to_step - resident.from_step) < _SMALLEST_OUTSIDE:
-        return None
-    if live.smallest_visible_bytes_per_step > resident.bytes_per_step.value:
-        because = (
-            f"Resident memory grows by {text.size(resident.bytes_per_step.value)} per step, but "
-            "live memory goes up and down too much from step to step to tell whether that is kept "
-            "or only held by the allocator; run longer."
-        )
-        return replace(resident, outcome=Outcome.UNKNOWN, because=because)
-    rate = text.size(resident.bytes_per_step.value)
-    if held is not None and _grows(held):
-        because = (
-            f"Resident memory grows by {rate} per step, but what the program has in use is flat: "
-            f"the allocator holds {text.size(held.bytes_per_step.value)} more freed memory per "
-            "step than it gives back."
-        )
-        return replace(resident, shape=Shape.FRAGMENTATION, because=because)
-    if held is not None and held.smallest_visible_bytes_per_step > resident.bytes_per_step.value:
-        because = (
-            f"Resident memory grows by {rate} per step, but what the program has in use is flat; "
-            "the allocator's freed memory goes up and down too much to tell whether it will hold "
-            "ever more of it or has met its largest steps yet. Run longer."
-        )
-        return replace(resident, outcome=Outcome.UNKNOWN, because=because)
-    because = (
-        f"Resident memory grows by {rate} per step, while malloc's and Python's own counters are "
-        "flat: the growth is outside of both (mapped files, shared memory, a library's own pool)."
-    )
-    return replace(resident, because=because)
-
-
 def _block_bytes(blocks: Verdict, live: Verdict | None, resident: Verdict | None) -> Rate:
     """What one of them takes: by what RSS grew for them where it shows, their usual size else."""
     count, size = blocks.bytes_per_step.value, BLOCK_BYTES
-    if not _grows(blocks) or resident is None or not _grows(resident) or count <= 0:
+    if not grows(blocks) or resident is None or not grows(resident) or count <= 0:
         return size
-    native = live.bytes_per_step.value if live is not None and _grows(live) else 0.0
+    native = live.bytes_per_step.value if live is not None and grows(live) else 0.0
     each = (resident.bytes_per_step.value - native) / count
     if _NEARLY * size.low <= each <= size.high:
         each = max(each, size.low)  # a list of numbers is at the limit, and RSS is no exact figure
@@ -331,7 +233,7 @@ def _in_bytes(blocks: Verdict, size: Rate) -> Verdict:
     low, high = sorted((count.low * size.low, count.high * size.high))
     value = min(max(count.value * size.value, low), high)
     because = blocks.because
-    if _grows(blocks):
+    if grows(blocks):
         because = (
             f"Python holds {count.value:,.1f} more memory blocks with every step "
             f"(about {text.size(value)}) from step {blocks.from_step:,.0f} "
@@ -421,7 +323,3 @@ def _add(live: Verdict, blocks: Verdict) -> Verdict:
     )
     grown = live.grown_bytes + blocks.grown_bytes
     return replace(live, bytes_per_step=both, because=because, grown_bytes=grown)
-
-
-def _grows(verdict: Verdict | None) -> bool:
-    return verdict is not None and verdict.outcome in (Outcome.GROWING, Outcome.LEAK)

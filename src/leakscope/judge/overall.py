@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from msgspec.structs import replace
-
 from leakscope import text
 from leakscope.engines import Engine, here
 from leakscope.judge.account import Account, account_for
 from leakscope.judge.crowd import Crowd, crowd_of, find_crowds, parent_in
 from leakscope.judge.device_account import account_for_device
 from leakscope.judge.held_blocks import HeldBlocks, find_held_blocks
-from leakscope.judge.series import PINNED, RSS, RunSeries
+from leakscope.judge.series import PINNED, RunSeries
+from leakscope.judge.start_up import judged_after_start
 from leakscope.model import Outcome, Rate, Series, SeriesKey, Shape, Verdict
 
 TREE_METRIC = "tree.growth_bytes"
@@ -32,16 +31,6 @@ _SMALLEST_BY_CLOCK = float(1 << 20)
 a few hundred KiB in a run are its warm-up, or the agent's own."""
 
 _FEWEST_STEPS = 8
-_FEWEST_TICKS = 20
-"""By the clock, where only resident memory was read often enough: 0.2 s of the program's own time,
-less what our looks and its imports took. A program that leaked 4 MiB a tick was called steady once,
-after ten of them. No experiment chose it."""
-_STARTS_UP_WITHIN_S = 60.0
-"""What fails so early, and has not made a step, was loading its data and its model, as far as
-anybody can tell: one that failed at its first batch was a leak of the tables it had read. A choice;
-what runs for longer is judged however it ends."""
-_TOO_SHORT = "The program was over before its memory could be followed; give it more to do."
-
 _SEVERITY = (Outcome.STEADY, Outcome.UNKNOWN, Outcome.GROWING, Outcome.LEAK)
 
 
@@ -128,7 +117,7 @@ def _judge_all(run: RunSeries, accounts: Sequence[Account], names: dict[str, str
         because = f"Only {steps} were made, too few to tell growth from warm-up; run at least 60."
         return Overall(Outcome.UNKNOWN, because, tuple(verdicts), ())
     if run.axis.tick_s is not None:
-        accounts = _by_the_clock(run, accounts)
+        accounts = judged_after_start(run, accounts)
         verdicts = [verdict for account in accounts for verdict in account.verdicts]
     growing = [one for one in accounts if one.verdict.outcome in _SEVERITY[2:]]
     # A device is smaller than the host and nothing is swapped there: it is told of first.
@@ -152,35 +141,6 @@ def _judge_all(run: RunSeries, accounts: Sequence[Account], names: dict[str, str
         )
         return Overall(Outcome.UNKNOWN, because, tuple(verdicts), tuple(accounts))
     return Overall(lead.outcome, lead.because, tuple(verdicts), tuple(accounts))
-
-
-def _by_the_clock(run: RunSeries, accounts: Sequence[Account]) -> list[Account]:
-    """Without what a program that has hardly begun says of itself."""
-    has_failed = run.failed_within(_STARTS_UP_WITHIN_S)
-    is_short = run.axis.last_step < _FEWEST_TICKS
-    judged = []
-    for account in accounts:
-        outcome, metric = account.verdict.outcome, account.verdict.series.metric
-        if has_failed and outcome in _SEVERITY[2:]:
-            judged.append(_undecided(account, _failed(account.verdict)))
-        elif is_short and outcome is Outcome.STEADY and metric == RSS:
-            judged.append(_undecided(account, _TOO_SHORT))
-        else:
-            judged.append(account)
-    return judged
-
-
-def _undecided(account: Account, because: str) -> Account:
-    verdict = replace(account.verdict, outcome=Outcome.UNKNOWN, because=because)
-    others = (one for one in account.verdicts if one.series != verdict.series)
-    return account._replace(verdict=verdict, verdicts=(verdict, *others))
-
-
-def _failed(verdict: Verdict) -> str:
-    return (
-        f"The program failed before it made a step: the {text.size(verdict.grown_bytes)} that it "
-        "took until then may be what it needs to begin. Repair it, and run it again."
-    )
 
 
 def smallest_that_matters(step_seconds: float | None, limit_bytes: int | None) -> float:

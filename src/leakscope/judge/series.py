@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leakscope.judge.axis import Axis, Floats, best_source, clock_axis, own_axis
+from leakscope.judge.drift import FEWEST_LEVELS
 from leakscope.model import IMPORTING, LOOKS, Mark, Sample, Series, SeriesKey
 from leakscope.record.format import is_machine
 from leakscope.record.reader import Columns, Recording
@@ -41,18 +42,8 @@ _ROWS = {IN_USE: "in_use_bytes", HELD: "held_bytes", BLOCKS: "blocks_count", RSS
 _SAMPLES = {USS: "uss_bytes", FILES: "file_bytes"}
 _EXACT = {IN_USE, HELD, BLOCKS}
 
-_FEW = 8
-"""Values that a judge needs at least: none of so few are left out. Of a program of a fifth of a
-second nine values were read, a straight line, and seven were left."""
-
 _WORTH_A_LOOK = 0.1
 _RISE_WORTH_A_WORD = 16 * 2.0**20
-
-_UNCAUGHT = 1
-"""The exit status that Python has after an exception."""
-_LIMITS = ("limit.address_space_bytes", "limit.data_bytes")
-_UNLIMITED = "unlimited"
-"""With one of these a program ends by an exception where its memory does."""
 
 BySeries = dict[tuple[str, str], Series]
 """Keyed by metric and process."""
@@ -122,19 +113,10 @@ class RunSeries:
         rise = float(np.max(after) - np.max(before))
         return rise if rise > max(_RISE_WORTH_A_WORD, 0.05 * float(np.max(before))) else 0.0
 
-    def failed_within(self, seconds: float) -> bool:
-        """Has an exception ended the program so early? Not where memory may have been the
-        reason: that is what the run is about."""
-        recording = self.recording
-        facts = recording.run.machine.facts
-        is_bounded = any(facts.get(name, _UNLIMITED) != _UNLIMITED for name in _LIMITS)
-        if is_bounded or recording.black_boxes:
-            return False
-        main = {process for process, start in recording.starts.items() if start.kind == "main"}
-        failed = any(
-            end.exit_code == _UNCAUGHT for process, end in recording.ends.items() if process in main
-        )
-        return failed and self.axis.last_step * (self.axis.tick_s or 0.0) < seconds
+    @property
+    def has_steps(self) -> bool:
+        """Whether any process made steps, also where the clock was asked for."""
+        return any(len(axis.steps) for axis in self.axes.values())
 
     def _main_axis(self) -> Axis:
         """The steps of the run: of the main process, of rank 0, of whoever steps most."""
@@ -338,7 +320,9 @@ def even_out(steps: Floats) -> NDArray[np.intp]:
     for index in range(1, len(steps)):
         if steps[index] - steps[kept[-1]] >= shortest:
             kept.append(index)
-    return np.array(kept) if len(kept) >= _FEW else np.arange(len(steps))
+    # Of few none is left out: nine values of a program of a fifth of a second, a straight line,
+    # became seven, which nobody judges.
+    return np.array(kept) if len(kept) >= FEWEST_LEVELS else np.arange(len(steps))
 
 
 def _floats(values: Sequence[float | None]) -> Floats:

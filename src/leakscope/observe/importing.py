@@ -49,9 +49,8 @@ class Importing:
 
     def take_stretch(self) -> tuple[int, int] | None:
         """From when to when modules came, and nothing else; told once, when they have stopped."""
-        stretch = (self._began_ns, self._ended_ns)
-        self._began_ns = 0
-        return stretch if stretch[0] else None
+        began_ns, self._began_ns = self._began_ns, 0
+        return (began_ns, self._ended_ns) if 0 < began_ns < self._ended_ns else None
 
 
 def _is_main_thread_importing() -> bool:
