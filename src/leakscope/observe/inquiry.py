@@ -17,7 +17,6 @@ from leakscope.model import (
     BACKWARD,
     Gap,
     Holding,
-    Link,
     Moment,
     SiteTally,
     bytes_of_a_block,
@@ -37,7 +36,6 @@ from leakscope.observe.holders import UNROOTED
 from leakscope.observe.leads import (
     VAGUE,
     Lead,
-    contains,
     leads_among,
     leads_of_arrays,
     leads_of_containers,
@@ -57,11 +55,12 @@ from leakscope.observe.populations import (
 from leakscope.observe.sites import SiteWindow
 from leakscope.observe.survivors import Survivors
 from leakscope.observe.swelling import Sizes, find_swollen, note_sizes, visible_bytes
-from leakscope.observe.tellings import Telling, can_pile_up, is_held, path_to, tell
+from leakscope.observe.tellings import Telling, can_pile_up, path_to, take_innermost, tell
 from leakscope.observe.weighing import (
     Weighed,
     believe_opaque,
     by_weight,
+    grown_in_all,
     sum_of_blocks,
     take_kin,
     weigh_all,
@@ -314,15 +313,15 @@ class Inquiry:
         grown_bytes += grown_blocks * bytes_of_a_block(grown_blocks, sum_of_blocks(weighed))
         # What cannot be weighed explains it, or else nothing that can will: TensorFlow's graphs.
         is_open = not any(one.opaque for one in weighed)
-        if is_open and _explained(weighed) < _EXPLAINED * grown_bytes:
+        if is_open and grown_in_all(weighed) < _EXPLAINED * grown_bytes:
             weighed = weigh_more(weighed, growing, ours, given)
-        if _explained(weighed) < _EXPLAINED * grown_bytes:
+        if grown_in_all(weighed) < _EXPLAINED * grown_bytes:
             doubtful = [lead for lead in clear if lead.is_doubtful]
             weighed += self._believe(weigh_all(doubtful, growing, ours, given))
             weighed.sort(key=by_weight)
             del doubtful
         del clear, firm
-        self.explained = _explained(weighed) / max(grown_bytes, 1.0)
+        self.explained = grown_in_all(weighed) / max(grown_bytes, 1.0)
         self.is_visible = self._came > _VISIBLE * max(grown_bytes, 1.0)
         self._is_deep = self.explained < _EXPLAINED
         if self._is_deep:
@@ -334,7 +333,7 @@ class Inquiry:
             weighed += vague_weighed[:_VAGUE_FOLLOWED]
             weighed.sort(key=by_weight)
             del vague, vague_weighed, entered
-        enough = _ENOUGH_SHARE * _explained(weighed)
+        enough = _ENOUGH_SHARE * grown_in_all(weighed)
         own = {id(leads), id(weighed), *map(id, leads), *map(id, weighed)}
         own.update(id(mine) for lead in leads for mine in (lead.items, lead.keys, lead.older))
         deadline_ns = monotonic_ns() + _SEARCH_NS
@@ -345,7 +344,7 @@ class Inquiry:
             first = weighed.pop(0)
             if first.lead.kind == "graph":
                 weighed.insert(0, first)
-                first, path = _take_innermost(weighed, own, deadline_ns)
+                first, path = take_innermost(weighed, own, deadline_ns)
             else:
                 path = path_to(first.lead, own, deadline_ns)
             is_told = first.lead.kind == "chain" and self._telling.has_told(path)
@@ -369,39 +368,6 @@ class Inquiry:
 
     def _believe(self, weighed: list[Weighed]) -> list[Weighed]:
         return believe_opaque(weighed, origins.alive - self._graphs_alive)
-
-
-def _take_innermost(
-    weighed: list[Weighed], own: set[int], deadline_ns: int
-) -> tuple[Weighed, tuple[Link, ...]]:
-    """Of the graphs, the smallest that somebody holds: the state that is carried on lies at the
-    bottom of the loss's graph, and what nobody holds lies within another. Takes it out, and those
-    that contain it or that nobody holds."""
-    graphs = sorted((one for one in weighed if one.lead.kind == "graph"), key=_size)
-    own = own | {id(graphs)}
-    path: tuple[Link, ...] = ()
-    for one in graphs:
-        weighed[:] = [other for other in weighed if other is not one]
-        path = path_to(one.lead, own, deadline_ns)
-        if is_held(path):
-            weighed[:] = [
-                other
-                for other in weighed
-                if other.lead.kind != "graph" or not contains(other.lead, one.lead)
-            ]
-            return one, path
-    return graphs[-1], path
-
-
-def _size(graph: Weighed) -> int:
-    return graph.lead.now
-
-
-def _explained(weighed: list[Weighed]) -> float:
-    """Bytes; of several growing graphs the largest alone, for they are mostly one."""
-    graphs = [one.grown_bytes for one in weighed if one.lead.kind == "graph"]
-    others = sum(one.grown_bytes for one in weighed if one.lead.kind != "graph")
-    return others + max(graphs, default=0.0)
 
 
 @contextmanager

@@ -36,15 +36,15 @@ _FLUSH_NS = 200_000_000
 had in the caches, 1 % of the time at five blocks a second (measured on the 0.5 ms MLP): the older
 the process, the longer the blocks, up to a second."""
 
-_ROW_PAUSE, _ROW_FIRST_PAUSE = 400, 2
-_HEAP_PAUSE, _HEAP_FIRST_PAUSE = 300, 5
-_BLOCKS_PAUSE, _BLOCKS_FIRST_PAUSE, _BLOCKS_PAUSE_GROWS = 1000, 20, 20
-_PAUSE_GROWS = 2
-"""A reading that took t may be repeated after so many times t: 0.25 %, 0.3 % and 0.1 % of the time
-at worst. Between real steps a row costs 10 to 25 µs, not the 3 µs of a tight loop, because its
-code has left the processor's caches: steps of 0.5 ms get a row every sixteenth time, steps of
-10 ms every time. A short run must have its rows too, so the pauses start small and grow with
-each reading; the first 200 rows cost 0.5 % of the first 0.8 s."""
+_ROW_PAUSE, _ROW_FIRST_PAUSE = 600, 2
+_HEAP_PAUSE, _HEAP_FIRST_PAUSE = 450, 5
+_BLOCKS_PAUSE, _BLOCKS_FIRST_PAUSE, _BLOCKS_PAUSE_GROWS = 1500, 20, 30
+_PAUSE_GROWS = 3
+"""A reading that took t may be repeated after so many times t: 0.17 %, 0.22 % and 0.07 % of the
+time at worst. Between real steps a row costs 25 to 75 µs, not the 3 µs of a tight loop, because
+its code and the kernel's have left the processor's caches, and the program's own are as cold after
+it: it pays once more. A short run must have its rows too, so the pauses start small and grow with
+each reading: some 90 rows in the first second, 200 in the first six."""
 
 _USUAL_COSTS_NS = (10_000.0, 5_000.0, 30_000.0)
 """Of a row, the heap's counters and the number of blocks, before they have been measured."""

@@ -12,7 +12,7 @@ from leakscope.observe.anatomy import describe
 from leakscope.observe.cycles import links_of_cycle
 from leakscope.observe.gradient_cycles import links_of_gradient_cycle
 from leakscope.observe.holders import find_path
-from leakscope.observe.leads import GRADIENT_CYCLE, VAGUE, Lead
+from leakscope.observe.leads import GRADIENT_CYCLE, VAGUE, Lead, contains
 from leakscope.observe.origins import places
 from leakscope.observe.registries import registry_path
 from leakscope.observe.weighing import Weighed, sum_of_blocks
@@ -103,6 +103,32 @@ def _not_found(lead: Lead) -> tuple[Link, ...]:
 def is_held(path: tuple[Link, ...]) -> bool:
     """By somebody in Python."""
     return path[0].kind not in _NOBODYS
+
+
+def take_innermost(
+    weighed: list[Weighed], own: set[int], deadline_ns: int
+) -> tuple[Weighed, tuple[Link, ...]]:
+    """Of the graphs, the smallest that somebody holds: the state that is carried on lies at the
+    bottom of the loss's graph, and what nobody holds lies within another. Takes it out, and those
+    that contain it or that nobody holds."""
+    graphs = sorted((one for one in weighed if one.lead.kind == "graph"), key=_size)
+    own = own | {id(graphs)}
+    path: tuple[Link, ...] = ()
+    for one in graphs:
+        weighed[:] = [other for other in weighed if other is not one]
+        path = path_to(one.lead, own, deadline_ns)
+        if is_held(path):
+            weighed[:] = [
+                other
+                for other in weighed
+                if other.lead.kind != "graph" or not contains(other.lead, one.lead)
+            ]
+            return one, path
+    return graphs[-1], path
+
+
+def _size(graph: Weighed) -> int:
+    return graph.lead.now
 
 
 def can_pile_up(lead: Lead, path: tuple[Link, ...]) -> bool:

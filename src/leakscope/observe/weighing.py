@@ -238,6 +238,13 @@ def sum_of_blocks(weighed: Iterable[Weighed]) -> Blocks:
     return reduce(Blocks.plus, (one.grown_blocks for one in weighed), NO_BLOCKS)
 
 
+def grown_in_all(weighed: list[Weighed]) -> float:
+    """Bytes; of several growing graphs the largest alone, for they are mostly one."""
+    graphs = [one.grown_bytes for one in weighed if one.lead.kind == "graph"]
+    others = sum(one.grown_bytes for one in weighed if one.lead.kind != "graph")
+    return others + max(graphs, default=0.0)
+
+
 def _weigh_graph(lead: Lead) -> Weighed:
     """Per node, with what it has saved; of a large graph, by its youngest part.
 
