@@ -57,6 +57,23 @@ def test_two_attributes_of_one_object_are_two_holders() -> None:
     assert found["losses"].counts[-1] == (64, 64)
 
 
+def test_a_list_that_is_copied_with_all_it_has_is_found() -> None:
+    """Breaks with a metric that puts its state aside in every call, as those of torchmetrics do:
+    no list and no array lives from one look to the next."""
+    curves = Curves()
+    gone: list[Any] = []
+
+    def grow(steps: int) -> None:
+        for _ in range(steps):
+            # Held until the next, so that it does not get the same address again.
+            gone[:] = [curves.frames]
+            curves.frames = [numpy.array(one) for one in curves.frames] + [numpy.zeros(700)]
+
+    found = _ours(_look(grow))["frames"]
+    assert found.counts == ((30, 30), (64, 64))
+    assert found.bytes_each == pytest.approx(5_600, rel=0.1)
+
+
 def test_the_lists_of_a_dict_are_one_holder() -> None:
     curves = Curves()
 

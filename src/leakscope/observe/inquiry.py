@@ -41,6 +41,7 @@ from leakscope.observe.leads import (
     leads_of_containers,
     leads_of_graphs,
     leads_of_populations,
+    leads_of_remade,
     our_references,
 )
 from leakscope.observe.origins import origins
@@ -54,7 +55,15 @@ from leakscope.observe.populations import (
 )
 from leakscope.observe.sites import SiteWindow
 from leakscope.observe.survivors import Survivors
-from leakscope.observe.swelling import Sizes, find_swollen, note_sizes, visible_bytes
+from leakscope.observe.swelling import (
+    Measured,
+    Sizes,
+    find_swollen,
+    measure_arrays,
+    measure_lists,
+    note_sizes,
+    visible_bytes,
+)
 from leakscope.observe.tellings import Telling, can_pile_up, path_to, take_innermost, tell
 from leakscope.observe.weighing import (
     Weighed,
@@ -155,11 +164,10 @@ class Inquiry:
     def first_look(self, step: int) -> None:
         with collector_at_rest():
             heap = Heap()
-            sizes = note_sizes(heap.tensors, heap.arrays)
             self._noted = Noted(
                 note_lengths(heap, step),
                 note_graphs(heap.tensors),
-                sizes,
+                note_sizes(_measured(heap)),
                 carry_on({}, note_populations(heap.instances), step, step),
                 visible_bytes(heap.tensors, heap.arrays),
             )
@@ -178,7 +186,7 @@ class Inquiry:
             self._growing = [one for one in growing if one.id not in inside][:_MOST_GROWING]
             steps = step - before.step
             self._has_hidden = any(one.is_hidden for one in self._growing) or bool(
-                find_swollen([], heap.arrays, self._noted.sizes, steps)
+                find_swollen(measure_arrays([], heap.arrays), self._noted.sizes, steps)
             )
             self._populations = note_populations(heap.instances)
             del heap
@@ -260,22 +268,25 @@ class Inquiry:
         leads = leads_of_containers(find_again(self._growing, heap))
         graphs, sizes_of_graphs = find_growing_graphs(heap.tensors, self._noted.graphs, steps)
         leads += leads_of_graphs(graphs)
-        swollen = find_swollen(heap.tensors, heap.arrays, self._noted.sizes, steps)
+        sizes = self._noted.sizes
+        swollen = find_swollen(measure_arrays(heap.tensors, heap.arrays), sizes, steps)
         leads += leads_of_arrays(swollen)
+        remade = find_swollen(measure_lists(heap.lists_of_arrays), sizes, steps)
+        leads += leads_of_remade(remade, beside=leads)
         populations = find_growing_populations(
             heap.instances, self._noted.populations, self._populations, step
         )
         populations = [with_entry(one, heap.instances) for one in populations]
         self._noted = self._noted._replace(
             graphs=sizes_of_graphs,
-            sizes=note_sizes(heap.tensors, heap.arrays, self._noted.sizes),
+            sizes=note_sizes(_measured(heap), sizes),
             populations=carry_on(
                 self._noted.populations, self._populations, self._noted.lengths.step, step
             ),
             visible=visible_bytes(heap.tensors, heap.arrays),
         )
         self._came = self._noted.visible - visible
-        del heap, graphs, swollen
+        del heap, graphs, swollen, remade
         return leads + leads_of_populations(populations, beside=among)
 
     def _ask_devices(self, leads: list[Lead], step: int) -> list[Lead]:
@@ -368,6 +379,11 @@ class Inquiry:
 
     def _believe(self, weighed: list[Weighed]) -> list[Weighed]:
         return believe_opaque(weighed, origins.alive - self._graphs_alive)
+
+
+def _measured(heap: Heap) -> Iterator[Measured]:
+    yield from measure_arrays(heap.tensors, heap.arrays)
+    yield from measure_lists(heap.lists_of_arrays)
 
 
 @contextmanager

@@ -68,12 +68,15 @@ class Lead(NamedTuple):
     """Some that came before those."""
     entry: Any = None
     """See `Population`."""
+    is_remade: bool = False
+    """It is another object than before, and was known by what it looks like."""
 
     @property
     def is_doubtful(self) -> bool:
         """A container that was empty, and got all it has before the window was opened: a new one
         may have taken the address of another. But what is kept once an epoch looks the same."""
-        return self.kind == "container" and not self.before and self.then == self.now
+        is_suspect = not self.before and self.then == self.now
+        return self.kind == "container" and (is_suspect or self.is_remade)
 
 
 def leads_of_containers(growers: list[Grower]) -> list[Lead]:
@@ -100,6 +103,18 @@ def leads_of_containers(growers: list[Grower]) -> list[Lead]:
             )
         )
     return leads
+
+
+def leads_of_remade(swollen: list[Swollen], beside: list[Lead]) -> list[Lead]:
+    """Lists that are made anew, and longer. One that goes from one address to another and back has
+    been found by its address."""
+    found = {id(lead.it) for lead in beside}
+    growers = [
+        Grower(one.it, list, one.rows_before, one.rows_now, one.rows_now)
+        for one in swollen
+        if id(one.it) not in found
+    ]
+    return [lead._replace(then=None, is_remade=True) for lead in leads_of_containers(growers)]
 
 
 def leads_of_graphs(graphs: list[GrowingGraph]) -> list[Lead]:

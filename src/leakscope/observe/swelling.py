@@ -1,12 +1,14 @@
-"""Tensors and arrays that are replaced by larger ones: `bank = torch.cat((bank, keys))`.
+"""Tensors and arrays that are replaced by larger ones: `bank = torch.cat((bank, keys))`; and lists
+of them that are replaced by longer ones: `preds = copy.deepcopy(preds) + [batch]`.
 
-Each is a new object, so they are compared by what they look like apart from their first dimension.
+Each is a new object, so they are compared by what they look like: arrays apart from their first
+dimension, lists by their first item.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from leakscope.observe.autograd import storage_of, without_torch_functions
@@ -16,10 +18,15 @@ _FEWEST_ROWS_A_STEP = 0.3
 _SMALLEST_BYTES_A_STEP = 256
 _MOST_SWOLLEN = 4
 _MOST_ROWS = 32
+_FEWEST_ITEMS, _MOST_LISTS = 4, 5_000
 _OFTEN = 2
 
 Looks = tuple[str, str, tuple[int, ...]]
-"""Kind, type of number and shape without the first dimension: a row of it has so many bytes."""
+"""Kind, type of number and shape without the first dimension: a row of it has so many bytes. Of a
+list, those of its first item, which is a row."""
+
+Measured = tuple[Looks, int, int, Any]
+"""One of them: what it looks like, its rows, its bytes, and itself."""
 
 
 class Sizes(NamedTuple):
@@ -33,16 +40,19 @@ class Sizes(NamedTuple):
 
 
 class Swollen(NamedTuple):
-    """An array that has become larger. Lives within one look only."""
+    """An array or a list that has become larger. Lives within one look only."""
 
     it: Any
     before: int
     now: int
+    """Bytes."""
+    rows_before: int
+    rows_now: int
 
 
-def note_sizes(tensors: list[Any], arrays: list[Any], before: Sizes | None = None) -> Sizes:
+def note_sizes(measured: Iterable[Measured], before: Sizes | None = None) -> Sizes:
     rows: dict[Looks, set[int]] = {}
-    for looks, count, _, _ in _measured(tensors, arrays):
+    for looks, count, _, _ in measured:
         rows.setdefault(looks, set()).add(count)
     # What is not there keeps its entry: not every look goes through all arrays.
     last, met = (dict(before.last), dict(before.met)) if before is not None else ({}, {})
@@ -66,12 +76,12 @@ def visible_bytes(tensors: list[Any], arrays: list[Any]) -> int:
     return sum(storages.values()) + sum(int(kind["nbytes"].__get__(one)) for one in own)
 
 
-def find_swollen(tensors: list[Any], arrays: list[Any], before: Sizes, steps: int) -> list[Swollen]:
+def find_swollen(measured: Iterable[Measured], before: Sizes, steps: int) -> list[Swollen]:
     """Those that gained rows with the steps, the largest gain first: of what looks alike, the
     largest that is new beside the largest that has gone."""
     now: dict[Looks, set[int]] = {}
     largest: dict[Looks, tuple[int, int, Any]] = {}
-    for looks, rows, size, it in _measured(tensors, arrays):
+    for looks, rows, size, it in measured:
         now.setdefault(looks, set()).add(rows)
         is_new = rows not in before.met.get(looks, {})
         if is_new and rows > largest.get(looks, (-1, 0, None))[0]:
@@ -84,12 +94,12 @@ def find_swollen(tensors: list[Any], arrays: list[Any], before: Sizes, steps: in
         then = size // max(rows, 1) * then_rows
         has_rows = rows - then_rows >= max(_FEWEST_ROWS_A_STEP * steps, 2)
         if has_rows and size - then >= _SMALLEST_BYTES_A_STEP * steps:
-            swollen.append(Swollen(it, then, size))
+            swollen.append(Swollen(it, then, size, then_rows, rows))
     swollen.sort(key=lambda one: one.before - one.now)
     return swollen[:_MOST_SWOLLEN]
 
 
-def _measured(tensors: list[Any], arrays: list[Any]) -> Iterator[tuple[Looks, int, int, Any]]:
+def measure_arrays(tensors: list[Any], arrays: list[Any]) -> Iterator[Measured]:
     if tensors:
         with without_torch_functions():
             for tensor in tensors[:_MOST_TENSORS]:
@@ -105,3 +115,24 @@ def _measured(tensors: list[Any], arrays: list[Any]) -> Iterator[tuple[Looks, in
             if shape and kind["base"].__get__(array) is None:
                 looks = ("ndarray", str(kind["dtype"].__get__(array)), shape[1:])
                 yield looks, shape[0], kind["nbytes"].__get__(array), array
+
+
+def measure_lists(lists: list[list[Any]]) -> Iterator[Measured]:
+    """A metric of torchmetrics that is called, not updated, copies all of its state in every step:
+    neither the list nor a tensor in it is there at the next look. Where the items stay, they are
+    found among what was born in the window."""
+    numpy = sys.modules.get("numpy")
+    kind = numpy.ndarray.__dict__ if numpy is not None else {}
+    with without_torch_functions():
+        for one in lists[:_MOST_LISTS]:
+            length = list.__len__(one)
+            if length < _FEWEST_ITEMS:
+                continue
+            first = list.__getitem__(one, 0)
+            if numpy is not None and type(first) is numpy.ndarray:
+                shape, size = kind["shape"].__get__(first), kind["nbytes"].__get__(first)
+                looks = ("list of ndarray", str(kind["dtype"].__get__(first)), tuple(shape))
+            else:
+                size = first.numel() * first.element_size()
+                looks = ("list of Tensor", str(first.dtype), tuple(first.shape))
+            yield looks, length, length * size, one
