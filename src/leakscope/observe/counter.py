@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from time import monotonic_ns
 
-_MOST_PASSED = 128
+_MOST_PASSED = 64
 _PASSED_UNHEARD = 8
 """Events of a source that gets no rows (something stronger counts the steps) are looked at so often
 only: often enough to notice that the stronger one has fallen silent."""
