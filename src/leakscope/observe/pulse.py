@@ -44,8 +44,9 @@ _PAUSE_GROWS, _LONG_PAUSE, _LONG_PAUSE_GROWS = 2, 200, 6
 time at worst. Between real steps a row costs 25 to 75 µs, not the 3 µs of a tight loop, because
 its code and the kernel's have left the processor's caches, and the program's own are as cold after
 it: it pays once more. A short run must have its rows too, so the pauses start small and grow with
-each reading: some 100 rows in the first second, 200 in the first six. With 80 in the first, a leak
-in shared memory that lasted 0.9 s was looked at in 4 runs of 10, with 100 in 10 of 12."""
+each reading, and faster from about the hundredth row on. With a fifth fewer in the first second, a
+leak in shared memory that lasted 0.9 s was looked at in 4 runs of 10 instead of 10 of 12; where the
+faster growth begins, and 6, are choices."""
 
 _USUAL_COSTS_NS = (10_000.0, 5_000.0, 30_000.0)
 """Of a row, the heap's counters and the number of blocks, before they have been measured."""

@@ -19,6 +19,7 @@ _SMALLEST_BYTES_A_STEP = 256
 _MOST_SWOLLEN = 4
 _MOST_ROWS = 32
 _FEWEST_ITEMS, _MOST_LISTS = 4, 5_000
+"""Of lists: a batch is often two or three tensors, and is a new list in every step. Choices."""
 _OFTEN = 2
 
 Looks = tuple[str, str, tuple[int, ...]]
