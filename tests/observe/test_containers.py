@@ -19,7 +19,7 @@ from leakscope.observe.containers import (
     find_growing,
     note_lengths,
 )
-from leakscope.observe.heap import Heap
+from leakscope.observe.old_heap import Heap
 
 
 class Hostile(list[int]):

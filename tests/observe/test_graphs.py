@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from leakscope.observe.graphs import find_growing_graphs, note_graphs
-from leakscope.observe.heap import Heap
+from leakscope.observe.old_heap import Heap
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 

@@ -10,7 +10,7 @@ import pytest
 
 from leakscope.model import Moment
 from leakscope.observe import inquiry
-from leakscope.observe.heap import Heap
+from leakscope.observe.old_heap import Heap
 from leakscope.observe.inquiry import Inquiry
 from leakscope.observe.leads import leads_of_populations, our_references
 from leakscope.observe.populations import (

@@ -9,7 +9,7 @@ from leakscope.observe.referents import referents_of
 
 AWAITS = """
 import asyncio, gc, resource
-from leakscope.observe.heap import Heap
+from leakscope.observe.old_heap import Heap
 from leakscope.observe.untracked import untracked_holders
 
 resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from leakscope.observe.heap import Heap
+from leakscope.observe.old_heap import Heap
 from leakscope.observe.swelling import (
     Sizes,
     find_swollen,

@@ -13,7 +13,7 @@ from itertools import compress, islice
 from typing import Any, NamedTuple
 
 from leakscope.observe import tees
-from leakscope.observe.heap import Heap
+from leakscope.observe.old_heap import Heap
 from leakscope.observe.piles import our_tables
 
 _LENGTHS: dict[type, Callable[[Any], int]] = {

@@ -31,7 +31,7 @@ from leakscope.observe.containers import (
 from leakscope.observe.device_sites import DeviceWindow, sites_by_address
 from leakscope.observe.devices import NOTHING_GIVEN, Door, Given, Stack
 from leakscope.observe.graphs import GraphSizes, find_growing_graphs, note_graphs
-from leakscope.observe.heap import Heap
+from leakscope.observe.old_heap import Heap
 from leakscope.observe.holders import UNROOTED
 from leakscope.observe.leads import (
     VAGUE,

@@ -18,7 +18,7 @@ from leakscope.observe.anatomy import describe
 from leakscope.observe.containers import length_of
 from leakscope.observe.device_sites import frames_of
 from leakscope.observe.devices import Block, Stack
-from leakscope.observe.heap import Heap
+from leakscope.observe.old_heap import Heap
 from leakscope.observe.holders import find_path
 from leakscope.observe.roles import SAVED, TENSOR, Tenant, Tenants, find_tenants
 from leakscope.observe.weigh import weigh

@@ -23,7 +23,7 @@ from leakscope.observe.autograd import (
     without_torch_functions,
 )
 from leakscope.observe.devices import address_of, device_of
-from leakscope.observe.heap import keys_of, of_kinds, with_subclasses
+from leakscope.observe.old_heap import keys_of, of_kinds, with_subclasses
 from leakscope.observe.moments import wait_for_calm
 from leakscope.observe.own_things import has_odd_metaclass
 
