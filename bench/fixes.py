@@ -1,4 +1,4 @@
-"""Runs the leaking programs of zoo/, makes the proposed changes in a copy, and runs that.
+"""Runs the leaking programs of zoo/cpu/, makes the proposed changes in a copy, and runs that.
 
     python bench/fixes.py                          all of them
     python bench/fixes.py --only manual-sgd-losses
@@ -23,7 +23,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-ZOO = Path(__file__).resolve().parent.parent / "zoo"
+ZOO = Path(__file__).resolve().parent.parent / "zoo" / "cpu"
 BEGIN, END = "<!-- begin: measured by bench/fixes.py -->", "<!-- end: measured -->"
 
 

@@ -3,7 +3,7 @@
     python bench/gpu_check.py                     everything, into bench/results/
     python bench/gpu_check.py --only zoo,oom      some of it
 
-zoo         the programs of zoo-gpu/: verdict, line, holder and rate against the truth
+zoo         the programs of zoo/gpu/: verdict, line, holder and rate against the truth
 situations  answers kept with and without graphs, cycles, kept or dropped, the four levels
 match       for how many bytes in use a role and a holder are found
 oom         an allocation that fails: what is told, and that the exception is the program's own
@@ -29,7 +29,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
 HERE = pathlib.Path(__file__).resolve().parent
-ZOO = HERE.parent / "zoo-gpu"
+ZOO = HERE.parent / "zoo" / "gpu"
 WORKLOADS = HERE / "workloads"
 RESULTS = HERE / "results"
 _AT_ONCE = 4

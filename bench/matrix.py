@@ -2,8 +2,8 @@
 
     python bench/matrix.py                          all entries, written to tests/golden/
     python bench/matrix.py --only hook-every-step   one entry; the other rows stay as they are
-    python bench/matrix.py --zoo zoo-tf             those that need TensorFlow or JAX
-    python bench/matrix.py --zoo zoo-gpu            those that need a CUDA device
+    python bench/matrix.py --zoo zoo/tf             those that need TensorFlow or JAX
+    python bench/matrix.py --zoo zoo/gpu            those that need a CUDA device
     python bench/matrix.py --jobs 7 --print         on a machine with more cores; writes nothing
     python bench/matrix.py --reports FOLDER         of programs that bench/zoo.py has run already
 
@@ -29,9 +29,9 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
-ZOO = ROOT / "zoo"
-ZOO_GPU = ROOT / "zoo-gpu"
-ZOO_TF = ROOT / "zoo-tf"
+ZOO = ROOT / "zoo" / "cpu"
+ZOO_GPU = ROOT / "zoo" / "gpu"
+ZOO_TF = ROOT / "zoo" / "tf"
 """In folders of their own: where the others run there is no TensorFlow, and no GPU."""
 ZOOS = (ZOO, ZOO_TF, ZOO_GPU)
 GOLDEN = ROOT / "tests" / "golden" / "rule-matrix.txt"
@@ -186,7 +186,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     zoo = options.zoo.resolve()
     if zoo not in ZOOS:
-        parser.error(f"{zoo} is none of {', '.join(one.name for one in ZOOS)}")
+        parser.error(f"{zoo} is none of {', '.join(str(one.relative_to(ROOT)) for one in ZOOS)}")
     known = GOLDEN.read_text(encoding="utf-8") if GOLDEN.exists() else ""
     rows = {row.name: row for row in rows_in(known)}
     asked = [one for one in entries(zoo) if not options.only or one.name in options.only]

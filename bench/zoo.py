@@ -1,4 +1,4 @@
-"""Runs the labelled programs of zoo/ under leakscope and scores what it said.
+"""Runs the labelled programs of zoo/cpu/ under leakscope and scores what it said.
 
     python bench/zoo.py                       every program once
     python bench/zoo.py --repeat 3            three times; an unstable answer is shown as such
@@ -46,7 +46,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-ZOO = Path(__file__).resolve().parent.parent / "zoo"
+ZOO = Path(__file__).resolve().parent.parent / "zoo" / "cpu"
 VARIANTS = ("leaky", "fixed")
 GROWS = ("growing", "leak")
 RATE_FACTOR = 2.0
@@ -283,7 +283,8 @@ def page(answers: Sequence[Answer]) -> str:
         "# How it does on whole programs",
         "",
         "Written by `bench/zoo.py --markdown`; do not edit it by hand. Each folder of "
-        "[zoo](../zoo/README.md) has a program that leaks, or looks as if it did, and its cure.",
+        "[zoo/cpu](../zoo/README.md) has a program that leaks, or looks as if it did, and its "
+        "cure.",
         "",
         f"Measured on {date.today()} on a machine with {os.cpu_count()} cores, Linux, Python "
         f"{platform.python_version()}. Scores are explained at the top of `bench/zoo.py`.",

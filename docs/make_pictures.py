@@ -2,7 +2,7 @@
 
     python docs/make_pictures.py
 
-Watches `zoo/penalty-log-with-graph`, the program that leaks and the repaired one, makes their
+Watches `zoo/cpu/penalty-log-with-graph`, the program that leaks and the repaired one, makes their
 pages and takes what chromium shows of them. `make pictures` does the same.
 """
 
@@ -19,7 +19,7 @@ sys.path.insert(0, str(ROOT / "tests"))
 
 from browsing import Browser  # noqa: E402
 
-_PROGRAM = ROOT / "zoo" / "penalty-log-with-graph"
+_PROGRAM = ROOT / "zoo" / "cpu" / "penalty-log-with-graph"
 _PICTURES = ROOT / "docs" / "pictures"
 _WIDTH = 1180
 _SHOTS = (

@@ -175,7 +175,7 @@ def test_private_pages_of_a_worker_that_grow_alone_are_copies(tmp_path: pathlib.
 
 def test_pages_that_the_parent_gives_up_are_no_copies(tmp_path: pathlib.Path) -> None:
     """Breaks when 70 MiB that become a worker's own at once, beside 1.2 MiB of growth, are called
-    pages that it copies (zoo/batches-from-workers: 63 % of its growth was nobody's)."""
+    pages that it copies (zoo/cpu/batches-from-workers: 63 % of its growth was nobody's)."""
     made = recording(tmp_path).steps(200, source="dataloader", in_use=flat(), rss=flat())
     made.process(10, kind="worker", parent=1, name="worker 0")
     made.steps(200, pid=10, source="fetch", in_use=flat(), rss=flat())

@@ -297,7 +297,7 @@ def test_blocks_that_came_with_the_warm_up_say_nothing_of_those_that_come_later(
     tmp_path: Path,
 ) -> None:
     """Breaks when 1,500 blocks that came between the looks and never again make those that a list
-    keeps a third of all, so that their size is guessed (zoo/prompt-embedding-cache: 850 bytes a
+    keeps a third of all, so that their size is guessed (zoo/cpu/prompt-embedding-cache: 850 bytes a
     step for 190)."""
 
     def blocks(step: int) -> float:

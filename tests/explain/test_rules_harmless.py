@@ -200,7 +200,7 @@ def test_by_the_clock_nobody_knows_what_a_step_needs(tmp_path: Path) -> None:
 
 
 def test_steps_of_several_threads_have_arenas_of_their_own(tmp_path: Path) -> None:
-    """Breaks when a service with two threads (zoo/threaded-server) has a longest batch."""
+    """Breaks when a service with two threads (zoo/cpu/threaded-server) has a longest batch."""
     resident = wobble(records(9, 32, 90, 300, each=12 * MIB), 20 * KIB)
     made = recording(tmp_path).steps(500, in_use=flat(), rss=resident).mark(SEVERAL_STEP, 4)
     assert "LS008" not in said(made)

@@ -220,8 +220,8 @@ def test_pages_that_came_in_the_last_moments_are_not_called_growth() -> None:
 
 
 def _after_epochs(last: float) -> Verdict:
-    """As outputs-of-every-epoch in zoo/ was recorded on a busy machine: rows get rare, the state of
-    the optimizer comes at the start, 1.96 MiB after each 50 steps up to the step `last`."""
+    """As zoo/cpu/outputs-of-every-epoch was recorded on a busy machine: rows get rare, the state
+    of the optimizer comes at the start, 1.96 MiB after each 50 steps up to the step `last`."""
     steps = [0, 5, 10, 15, 20, 25, 31, 38, 44, 51, 59, 64, 73, 78, 83, 89, 96, 101, 109, 118]
     steps += [126, 134, 142, 150, 156, 166, 176, 186, 195, 203, 210, 215, 225, 243, 258, 281]
     kept = [1.96 * (min(step, last) // 50) for step in steps]

@@ -27,7 +27,7 @@ def in_a_step(share: float, seed: int, n: int = N) -> np.ndarray:
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_a_leak_in_both_levels_is_growth(share: float, seed: int) -> None:
     """Breaks when the two levels are taken for noise: it was called steady, flat from -204 to
-    +253 KiB a step, in two runs of three of zoo/spike-train-concatenate."""
+    +253 KiB a step, in two runs of three of zoo/cpu/spike-train-concatenate."""
     verdict = judge(series(RATE * AT + 12 * MIB * in_a_step(share, seed), is_exact=True))
     assert verdict.outcome is Outcome.GROWING
     assert 0.8 * RATE < verdict.bytes_per_step.value < 1.25 * RATE

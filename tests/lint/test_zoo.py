@@ -8,7 +8,7 @@ import pytest
 
 from leakscope.lint.reading import hits_in
 
-_ZOO = Path(__file__).parents[2] / "zoo"
+_ZOO = Path(__file__).parents[2] / "zoo" / "cpu"
 
 _VISIBLE = {
     "asyncio-tasks-kept": ("LS512", 34),

@@ -215,7 +215,7 @@ def test_a_rise_that_ends_after_the_first_look_is_not_waited_for_for_ever() -> N
 
 def test_by_the_clock_the_time_of_a_look_is_no_time_of_the_program() -> None:
     """Breaks when the window opens right after a first look of 0.2 s, because so many ticks have
-    passed: the program had made one step (zoo/manual-sgd-losses, five runs of six)."""
+    passed: the program had made one step (zoo/cpu/manual-sgd-losses, five runs of six)."""
     look_ns, tick_ns = 200 * MS, 10 * MS
     ladder = Ladder(Budget(0.01, now_ns=0), is_clock=True)
     now_ns = ran_ns = 0

@@ -17,7 +17,7 @@ from running import Watched, run_watched
 
 pytestmark = [needs_browser(), pytest.mark.browser, pytest.mark.torch]
 
-_ZOO = Path(__file__).parents[2] / "zoo" / "penalty-log-with-graph"
+_ZOO = Path(__file__).parents[2] / "zoo" / "cpu" / "penalty-log-with-graph"
 _STEP = "return memory.roles.plot.scales.x"
 
 

@@ -1,4 +1,4 @@
-"""Every rule about TensorFlow, Keras and JAX speaks about its own program of zoo-tf/."""
+"""Every rule about TensorFlow, Keras and JAX speaks about its own program of zoo/tf/."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from typing import Any
 from leakscope.model import Outcome
 from running import LEAKSCOPE, PROGRAMS, Watched, environment, run_watched
 
-_FOLDS = Path(__file__).parents[2] / "zoo-tf" / "cross-validation-folds"
+_FOLDS = Path(__file__).parents[2] / "zoo" / "tf" / "cross-validation-folds"
 _ENV = {"TF_CPP_MIN_LOG_LEVEL": "3"}
 _TRIES = 5
 """On a machine with more to do than it can, a run of a few seconds may get no look."""
