@@ -38,7 +38,7 @@ from leakscope.model import (
     Run,
     Source,
 )
-from leakscope.observe.processes import Watched, find_tree
+from leakscope.observe.processes.proc_files import Watched, find_tree
 from leakscope.record.format import SUFFIX, delta_code, write_run
 from leakscope.record.writer import Writer
 

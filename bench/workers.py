@@ -23,7 +23,7 @@ import tempfile
 from contextlib import ExitStack
 
 from cost import HERE, quartiles
-from leakscope.observe.processes import find_tree
+from leakscope.observe.processes.proc_files import find_tree
 
 _WARM_UP = 4
 """Blocks before the clock starts: workers are forked, and rows are dense at first."""

@@ -13,7 +13,6 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from leakscope.model import (
-    COUNTED,
     FORMAT_VERSION,
     REMEDY,
     BlackBox,
@@ -30,6 +29,7 @@ from leakscope.model import (
     Run,
     Sample,
     SiteTally,
+    Snapshot,
     Source,
     Tally,
     Window,
@@ -208,24 +208,22 @@ class Maker:
         pid: int = 1,
         blocks: float | Shape = 1000,
         source: str = "optimizer",
+        devices: dict[str, Shape] | None = None,
+        frozen: int = 0,
     ) -> Maker:
-        """Two closer looks, with what the counters said at each."""
+        """Three heap snapshots, with what the counters said at each; what they showed is told by
+        `holds`."""
         count = blocks if callable(blocks) else flat(blocks)
-        for step in (first, last):
+        for number, step in enumerate((first, (first + last) // 2, last), start=1):
             moment = msgspec.structs.replace(self.at(step), step=step)
             values = {"in_use_bytes": int(shape(step)), "blocks_count": int(count(step))}
-            self._writer(pid).append(Mark(moment, _name(pid), "look", values=values, source=source))
-        return self
-
-    def recounted(
-        self, path: str, step: int, length: int, *, each: int | None = None, pid: int = 1
-    ) -> Maker:
-        """The length of something that a look found growing, read again by its name; and what its
-        newest items weigh."""
-        moment = msgspec.structs.replace(self.at(step), step=step)
-        values = {"length": length} | ({"bytes_each": each} if each is not None else {})
-        mark = Mark(moment, _name(pid), COUNTED, values=values, text=path)
-        self._writer(pid).append(mark)
+            values |= {name: int(one(step)) for name, one in (devices or {}).items()}
+            values |= {"gc_enabled": 1, "frozen_count": frozen}
+            mark = Mark(moment, _name(pid), "look", values=values, source=source)
+            self._writer(pid).append(mark)
+            self._writer(pid).append(
+                Snapshot(moment, _name(pid), number, "growth", source, "", 1000, 3000, 0, values)
+            )
         return self
 
     def holds(

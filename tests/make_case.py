@@ -63,7 +63,7 @@ def case(
         named=above[-1],
         fingerprint="f",
         is_bounded="",
-        looks=2,
+        snapshots=2,
         is_kept_in_hook=is_kept_in_hook,
     )
     return Case(suspect, process, steps_from)

@@ -38,7 +38,7 @@ def _run_block(step, steps):
 
 def _agent():
     """leakscope's, where it watches this process."""
-    inside = sys.modules.get("leakscope.inside")
+    inside = sys.modules.get("leakscope.agent.current")
     return inside.running_agent() if inside is not None else None
 
 

@@ -5,22 +5,30 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from leakscope.attribute.decided import decide
-from leakscope.attribute.growth import Attribution, attribute, prove
-from leakscope.attribute.measured import CLOCK, looked_at
+from leakscope.attribute.growth import Attribution, attribute, with_block_sizes
 from leakscope.attribute.suspects import sources_for
-from leakscope.attribute.untested import doubt
+from leakscope.decide import decide
 from leakscope.engines import Engine, here
 from leakscope.explain.catalogue import harmless_in, load_catalogue
 from leakscope.explain.findings import Scene, findings_of, unexplained_of
 from leakscope.explain.rule import RunCase
 from leakscope.fix.edits import Change
 from leakscope.fix.findings import Fixed, with_diffs
+from leakscope.heap.evidence import evidence_of
 from leakscope.judge.crowd import crowd_of
 from leakscope.judge.forecast import forecast
 from leakscope.judge.overall import Overall, judge_run
 from leakscope.judge.series import RunSeries
-from leakscope.model import REPORT_SCHEMA, BandPoint, Exhibit, Finding, Forecast, Gap, Report
+from leakscope.model import (
+    CLOCKS,
+    REPORT_SCHEMA,
+    BandPoint,
+    Exhibit,
+    Finding,
+    Forecast,
+    Gap,
+    Report,
+)
 from leakscope.record.reader import Recording, load
 from leakscope.summarise.black_boxes import full_moments
 from leakscope.summarise.children import notes_on_children
@@ -103,15 +111,14 @@ def _examine(
     names = name_processes(recording)
     judged = judge_run(run, machine.limit_bytes, names, engine)
     names |= {one.process: crowd_of(names[one.parent]) for one in judged.crowds}
-    decided = decide(judged, recording, run.axis.last_step)
-    attribution = attribute(recording, decided, is_by_holders=decided is not judged)
-    decided, attribution = doubt(decided, attribution)
-    overall = prove(decided, attribution)
+    evidence = evidence_of(recording)
+    judged = with_block_sizes(judged, evidence)
+    explained = attribute(run, judged, evidence)
+    overall = decide(run, judged, explained, names)
+    attribution = Attribution(overall.growing(), explained)
     kinds = {process: start.kind for process, start in recording.starts.items()}
     sources = sources_for(recording, run.axis.process or "")
-    by_clock = {
-        one.process for one in attribution.accounts if looked_at(recording, one.process) == CLOCK
-    }
+    by_clock = {process for process, seen in evidence.items() if seen.source in CLOCKS}
     scene = Scene(
         names,
         kinds,
@@ -123,7 +130,7 @@ def _examine(
     )
     gaps: list[Gap] = []
     fixed = _fixed(findings_of(attribution, scene, gaps), attribution, recording, gaps)
-    suspects = tuple(one for each in attribution.explained.values() for one in each.suspects)
+    suspects = attribution.suspects()
     roles = roles_of(recording, run.axis.process or "")
     harmless = harmless_in(RunCase(run, overall, suspects, roles), gaps)
     verdicts = tuple(with_name(verdict, names) for verdict in overall.verdicts)
@@ -179,7 +186,7 @@ def _fixed(
 ) -> Fixed:
     suspects = [
         (suspect, sources_for(recording, explained.process))
-        for explained in attribution.explained.values()
+        for explained in attribution.of_growing()
         for suspect in explained.suspects
     ]
     return with_diffs(findings, suspects, recording.run.directory, gaps)

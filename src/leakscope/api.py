@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 import leakscope
 from leakscope import errors
-from leakscope.agent import Agent
+from leakscope.agent.agent import Agent
+from leakscope.agent.current import running_agent, start_agent, step, stop_agent
 from leakscope.inject import RUN_DIR
-from leakscope.inside import running_agent, start_agent, step, stop_agent
 from leakscope.model import FORMAT_VERSION, Comparison, Report, Run
 from leakscope.record.format import RANK_VARIABLES, host_name, number_in, storable, write_run
 
@@ -131,7 +131,7 @@ def new_directory(wanted: str | None, words: list[str] | tuple[str, ...]) -> str
 def write_header(directory: str, command: tuple[str, ...], settings: dict[str, str]) -> None:
     """The first file of a recording: what is run, where, with which settings."""
     # Not in a program that only steps: its start is not ours to lengthen.
-    from leakscope.observe.machine import describe_machine
+    from leakscope.observe.machine.describe import describe_machine
     from leakscope.record.secrets import hide_in_command
 
     header = Run(

@@ -21,7 +21,7 @@ from typing import Any, TypeVar
 
 from leakscope import errors
 from leakscope.model import LineFigures
-from leakscope.observe.lines import Lines
+from leakscope.observe.lines.profile import Lines
 
 __all__ = ["LineTable", "lines"]
 

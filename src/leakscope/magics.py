@@ -14,7 +14,7 @@ from typing import Any
 from leakscope import errors
 from leakscope.line_by_line import LineTable, plain_function
 from leakscope.model import Report
-from leakscope.observe.lines import Lines
+from leakscope.observe.lines.profile import Lines
 
 _USAGE = "%lines -f FUNCTION STATEMENT"
 

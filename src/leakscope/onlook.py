@@ -7,8 +7,8 @@ import time
 from contextlib import suppress
 
 from leakscope.model import Gap
-from leakscope.observe.family import Family
-from leakscope.observe.processes import Found, command_of
+from leakscope.observe.processes.proc_files import Found, command_of
+from leakscope.observe.processes.tree import Family
 from leakscope.record.format import SUPERVISOR_FILE, name_process
 from leakscope.record.writer import Writer
 

@@ -13,9 +13,9 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
+from leakscope.agent.current import running_agent, start_for_run
 from leakscope.api import new_directory, write_header
 from leakscope.inject import BUDGET, RUN_DIR, STEPS_FROM
-from leakscope.inside import running_agent, start_for_run
 from leakscope.observe.guard import guarded
 
 HOOK = "leakscope.ray_workers.watch_worker"

@@ -15,8 +15,8 @@ from contextlib import suppress
 from typing import Any, NamedTuple, Protocol
 
 from leakscope.model import ProcessEnd
-from leakscope.observe.family import Family, crowding, now
-from leakscope.observe.processes import Found
+from leakscope.observe.processes.proc_files import Found
+from leakscope.observe.processes.tree import Family, crowding, now
 from leakscope.record.format import SUPERVISOR_FILE, name_process, storable
 from leakscope.record.writer import Writer
 

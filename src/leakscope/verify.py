@@ -24,7 +24,7 @@ _RSS = "process.rss_bytes"
 
 _LEFT = 0.2
 """Of the rate before: growth that may be left unseen, by its interval, in what is called gone.
-Repeated runs of the pairs in zoo/ differ by less in their rates."""
+Rates of repeated runs of one program differ by less."""
 
 _REST = 0.05
 """Of the rate before: growth that is left and seen, such as that of a list of numbers which used to

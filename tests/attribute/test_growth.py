@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from leakscope.analysis import analyse
-from leakscope.model import FREEZES, Frame, Link, Outcome, Report, SiteTally
+from leakscope.model import Frame, Outcome, Report, SiteTally
 from make import KIB, Maker, flat, line, recording
 
 PROGRAM = """\
@@ -37,21 +37,6 @@ def test_a_holder_of_the_growth_makes_it_a_leak(tmp_path: Path) -> None:
     assert finding.keeper is not None
     assert (finding.keeper.file, finding.keeper.line) == ("train.py", 6)
     assert finding.share == pytest.approx(29 / 30, rel=0.02)
-    assert "kept" in " ".join(finding.holder)
-
-
-def test_what_was_found_while_the_model_was_built_is_not_the_leak_of_the_steps(
-    tmp_path: Path,
-) -> None:
-    """Breaks when `layers` of a constructor, longer at tick 128 than at tick 98, is told instead of
-    the holder that a look found at step 60."""
-    maker = recording(tmp_path).steps(400, first=201, in_use=line(30 * KIB), blocks=flat(1000))
-    maker.looked(220, 260, line(30 * KIB)).source(PROGRAM)
-    maker.holds("others", 1.0, 29 * KIB, first=40, last=180, counts=((240, 1), (320, 80)))
-    alone = analyse(maker.done())
-    assert (alone.verdict, alone.findings) == (Outcome.GROWING, ())
-    maker.holds("kept", 1.0, 29 * KIB, first=220, last=260)
-    (finding,) = analyse(maker.done()).findings
     assert "kept" in " ".join(finding.holder)
 
 
@@ -154,35 +139,9 @@ def test_objects_that_the_program_froze_are_not_called_native(
     """Breaks when dropped objects are said to be nobody's, or when a leak of native code is put
     down to a program's one call of gc.freeze."""
     maker = recording(tmp_path).steps(200, in_use=line(30 * KIB), blocks=line(blocks, 100_000))
-    maker.looked(20, 60, line(30 * KIB)).source(PROGRAM).gap("survivors", FREEZES)
+    maker.looked(20, 60, line(30 * KIB), frozen=50_000).source(PROGRAM)
     report = analyse(windows(maker, (5, 3, 9, 30 * KIB)).done())
     assert [finding.rule for finding in report.findings] == rules
-
-
-def test_what_lies_inside_of_a_finding_is_no_finding_of_its_own(tmp_path: Path) -> None:
-    """Breaks when a table of requests is told, and once more the image in one of them."""
-    maker = growing(tmp_path).holds("kept", 1.0, 27 * KIB)
-    maker.holds("kept", 0.05, 27 * KIB, below=(Link("[x]", "dict", "item"),))
-    report = analyse(maker.done())
-    (finding,) = report.findings
-    assert finding.share == pytest.approx(0.9 * 1.05, rel=0.02)
-
-
-@pytest.mark.parametrize(("name", "findings"), [("__dict__", 1), ("history", 2)])
-def test_the_attributes_of_what_is_kept_are_part_of_it(
-    tmp_path: Path, name: str, findings: int
-) -> None:
-    """Breaks when a list of objects is told, and once more the attributes of one that lies where
-    another's were. A list that each of them has is another matter."""
-    maker = growing(tmp_path).holds("kept", 1.0, 20 * KIB)
-    below = (
-        Link("[x]", "Request", "item"),
-        Link(f".{name}", "dict", "attribute", name, "/there/library.py", "Request"),
-    )
-    maker.holds("kept", 0.3, 20 * KIB, below=below)
-    report = analyse(maker.done())
-    assert len(report.findings) == findings
-    assert sum(finding.share for finding in report.findings) == pytest.approx(26 / 30, rel=0.02)
 
 
 def test_what_a_step_has_in_flight_is_no_leak(tmp_path: Path) -> None:
@@ -244,19 +203,6 @@ def test_a_warm_up_around_the_looks_takes_nothing_from_a_holder(
         assert report.findings[0].share == pytest.approx(1.0, abs=0.15)
 
 
-def test_a_warm_up_takes_nothing_from_a_holder_that_was_looked_at_late(tmp_path: Path) -> None:
-    """The last look is past the half of the run: its second half says how fast memory grows."""
-
-    def curve(step: int) -> float:
-        return 100 * KIB * KIB + 30 * KIB * step + 100 * KIB * min(step, 250)
-
-    maker = recording(tmp_path).steps(600, in_use=curve, blocks=flat(1000))
-    maker.looked(20, 400, curve).source(PROGRAM).holds("kept", 1.0, 28 * KIB, last=400)
-    report = analyse(maker.done())
-    assert report.verdict is Outcome.LEAK
-    assert report.findings[0].share == pytest.approx(0.93, abs=0.03)
-
-
 def test_numbers_are_small_blocks_where_resident_memory_says_so(tmp_path: Path) -> None:
     """2,000 numbers a step take 62 KiB; at the usual size of a block it would be 139."""
 
@@ -275,12 +221,12 @@ def test_numbers_are_small_blocks_where_resident_memory_says_so(tmp_path: Path) 
     assert report.findings[0].share == pytest.approx(1.0, abs=0.05)
 
 
-@pytest.mark.parametrize(("held", "kib"), [(1.0, 31.25), (0.6, 46.48), (0.4, 69.34)])
+@pytest.mark.parametrize(("held", "kib"), [(1.0, 31.25), (0.6, 31.25), (0.4, 69.34)])
 def test_blocks_are_as_large_as_those_that_holders_keep(
     tmp_path: Path, held: float, kib: float
 ) -> None:
-    """1,000 blocks a step, numbers that a list keeps or 0.6 of them, each of 32 bytes; the rest is
-    of the usual size. A list with fewer says nothing of the others."""
+    """1,000 blocks a step, numbers that a list keeps or 0.6 of them, each of 32 bytes: then all are
+    taken to be so. A list with fewer than half says nothing of the others."""
 
     def blocks(step: int) -> float:
         return 1e6 + 1000 * step
@@ -291,24 +237,6 @@ def test_blocks_are_as_large_as_those_that_holders_keep(
     report = analyse(maker.holds("kept", 1.0, 32 * kept, blocks=(kept, 32 * kept)).done())
     assert report.verdicts[0].bytes_per_step.value == pytest.approx(kib * KIB, rel=0.01)
     assert report.findings[0].share == pytest.approx(31.25 * held / kib, rel=0.02)
-
-
-def test_blocks_that_came_with_the_warm_up_say_nothing_of_those_that_come_later(
-    tmp_path: Path,
-) -> None:
-    """Breaks when 1,500 blocks that came between the looks and never again make those that a list
-    keeps a third of all, so that their size is guessed (zoo/cpu/prompt-embedding-cache: 850 bytes a
-    step for 190)."""
-
-    def blocks(step: int) -> float:
-        return 1e6 + 20 * step + 1500 * min(step / 50, 1.0)
-
-    maker = recording(tmp_path).steps(400, in_use=line(30 * KIB), blocks=blocks)
-    maker.looked(20, 60, line(30 * KIB), blocks=blocks).source(PROGRAM)
-    report = analyse(maker.holds("kept", 1.0, 30.5 * KIB, blocks=(20, 20 * 32)).done())
-    small = next(one for one in report.verdicts if one.series.metric == "python.blocks_count")
-    assert small.bytes_per_step.value == pytest.approx(20 * 32, rel=0.05)
-    assert report.findings[0].share == pytest.approx(1.0, abs=0.02)
 
 
 @pytest.mark.parametrize("seed", [5, 6])
@@ -324,86 +252,21 @@ def test_a_share_of_blocks_is_not_made_smaller_by_what_steps_have_in_flight(
     maker = recording(tmp_path).steps(
         200, in_use=live, blocks=lambda step: 1e5 + 560 * step, rss=flat(300 * KIB * KIB)
     )
-    maker.looked(20, 110, live).source(PROGRAM).holds("kept", 1.0, 50 * KIB)
+    maker.looked(20, 110, live).source(PROGRAM).holds("kept", 1.0, 50 * KIB, last=110)
     report = analyse(maker.done())
     assert report.verdict is Outcome.LEAK
     assert "memory blocks" in report.because
     assert report.findings[0].share == pytest.approx(1.0, abs=0.05)
 
 
-@pytest.mark.parametrize(("in_window", "told"), [(6, 1), (7, 2)])
-def test_a_list_that_each_step_makes_anew_is_no_finding_beside_the_leak(
-    tmp_path: Path, in_window: int, told: int
-) -> None:
-    """Breaks when a list that the first look met at another's address is told of for its few
-    percent: while the window was open it did not grow. One that did is told of."""
-    maker = growing(tmp_path).holds("kept", 1.0, 28 * KIB)
-    maker.holds("others", 0, 8 * KIB, counts=((20, 0), (56, 6), (60, in_window)))
-    report = analyse(maker.done())
-    assert report.verdict is Outcome.LEAK
-    assert len(report.findings) == told
-
-
-@pytest.mark.parametrize(
-    ("counts", "verdict"),
-    [
-        (((20, 0), (56, 3), (60, 3)), Outcome.GROWING),
-        (((20, 0), (56, 3), (60, 4)), Outcome.LEAK),
-        (((20, 0), (40, 3), (42, 3), (56, 4), (60, 4)), Outcome.LEAK),
-    ],
-)
-def test_by_the_clock_one_rise_outside_of_a_window_is_no_evidence(
-    tmp_path: Path, counts: tuple[tuple[int, int], ...], verdict: Outcome
-) -> None:
-    """Breaks when the children of a node, in trees that wait for the collector, are a leak: a list
-    of theirs lies where another's was. One that is seen to grow again is evidence."""
-    shape = line(30 * KIB)
-    maker = recording(tmp_path).steps(200, in_use=shape, blocks=flat(1000), source="tick")
-    maker.looked(20, 60, shape, source="tick").source(PROGRAM)
-    each = 29 * KIB * 40 / counts[-1][1]
-    report = analyse(maker.holds("kept", 0, each, counts=counts).done())
-    assert report.verdict is verdict
-
-
-@pytest.mark.parametrize(
-    ("held", "every", "verdict"),
-    [
-        (0.0, None, Outcome.UNKNOWN),
-        (0.05, None, Outcome.UNKNOWN),
-        (0.3, None, Outcome.GROWING),
-        (0.9, None, Outcome.LEAK),
-        (0.0, 40, Outcome.GROWING),
-    ],
-)
-def test_blocks_that_nobody_keeps_may_be_garbage(
-    tmp_path: Path, held: float, every: int | None, verdict: Outcome
-) -> None:
-    """Breaks when trees that wait for the collector are growth: none has looked for them yet."""
-
-    def blocks(step: int) -> float:
-        return 60_000 + 700 * step
-
-    maker = recording(tmp_path).steps(
-        200, in_use=flat(100 * KIB), blocks=blocks, source="tick", collections_every=every
-    )
-    maker.looked(20, 60, flat(100 * KIB), blocks=blocks, source="tick").source(PROGRAM)
-    if held:
-        kept = 700 * held
-        counts = ((20, 20), (58, 58), (60, 60))
-        maker.holds("kept", 1.0, 71 * kept, counts=counts, blocks=(kept, 71 * kept))
-    report = analyse(maker.done())
-    assert report.verdict is verdict
-    assert len(report.findings) == (held >= 0.3)
-
-
 def test_what_goes_on_for_ever_has_its_part_before_what_will_stop(tmp_path: Path) -> None:
     """A ring and a table keep the same things; the ring has an end."""
     maker = growing(tmp_path)
     maker.holds("kept", 1.0, 29 * KIB, bound="it is a deque with maxlen=250")
-    maker.holds("others", 1.0, 27 * KIB)
+    maker.holds("others", 1.0, 35 * KIB)
     report = analyse(maker.done())
     first, second = report.findings
     assert "others" in first.says
-    assert first.share == pytest.approx(0.9, rel=0.05)
+    assert first.share == pytest.approx(35 / 64, rel=0.05)
     assert first.share + second.share <= 1.0
     assert report.verdict is Outcome.LEAK

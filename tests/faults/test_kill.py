@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-import leakscope.observe.family
+import leakscope.observe.processes.tree
 from leakscope.analysis import analyse
 from leakscope.api import write_header
 from leakscope.inject import environment_for
@@ -153,7 +153,7 @@ def test_supervisor_that_stumbles_stays_with_the_program(
     def surprise(pid: int, zombies: list[int]) -> list[object]:
         raise ValueError("a line nobody has seen before")
 
-    monkeypatch.setattr(leakscope.observe.family, "find_tree", surprise)
+    monkeypatch.setattr(leakscope.observe.processes.tree, "find_tree", surprise)
     command = (PYTHON, "-c", "import time; time.sleep(0.3); raise SystemExit(8)")
     write_header(str(tmp_path), command, {})
     assert Supervisor(str(tmp_path), command, environment()).run() == Exited(8, None)

@@ -76,7 +76,7 @@ def suspect_of(case: Case) -> Suspect:
         named=link,
         fingerprint="01234567",
         is_bounded=case.bound,
-        looks=2,
+        snapshots=2,
     )
 
 

@@ -16,7 +16,7 @@ import pytest
 
 from leakscope.line_by_line import plain_function
 from leakscope.model import LineFigures, LineRow
-from leakscope.observe.lines import Lines
+from leakscope.observe.lines.profile import Lines
 
 
 @pytest.fixture(autouse=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from leakscope.observe.counter import StepCounter
+from leakscope.observe.counters.step_counter import StepCounter
 from leakscope.observe.pulse import smooth, starved
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from leakscope.observe.counter import StepCounter
+from leakscope.observe.counters.step_counter import StepCounter
 from leakscope.observe.tap import SetTap, Tap
 
 

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 import leakscope
-from leakscope.inside import running_agent
+from leakscope.agent.current import running_agent
 from leakscope.model import SEVERAL_STEP
 from leakscope.record.reader import Recording
 from running import steps_of
@@ -205,7 +205,7 @@ def test_second_model_is_heard_after_the_first(
     def loop() -> None:
         for _ in range(60):
             first(torch.ones(1, 3))
-        monkeypatch.setattr(leakscope.agent, "_IDLE_NS", 0)
+        monkeypatch.setattr(leakscope.agent.agent, "_IDLE_NS", 0)
         time.sleep(0.3)  # until the next row is long due
         gc.collect()
         for _ in range(70):

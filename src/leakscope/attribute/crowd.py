@@ -10,10 +10,10 @@ from leakscope.attribute.fingerprint import fingerprint
 from leakscope.attribute.suspect import Suspect
 from leakscope.attribute.suspects import Explained
 from leakscope.judge.crowd import Crowd
-from leakscope.model import Holding, Link, Moment, Site
+from leakscope.model import Holding, HoldingKind, Link, Moment, Site
 from leakscope.record.reader import Recording
 
-KIND = "processes"
+KIND = HoldingKind.PROCESSES
 
 _STARTS_PROGRAM = ("Popen", "create_subprocess_exec", "create_subprocess_shell", "popen", "spawnv")
 _STARTS_PYTHON = ("Process", "Pool", "ProcessPoolExecutor", "DataLoader", "fork", "spawn")
@@ -49,7 +49,7 @@ def explain_crowd(recording: Recording, crowd: Crowd, sources: Mapping[str, str]
         named=None,
         fingerprint=fingerprint(path, 1, KIND),
         is_bounded="",
-        looks=len(crowd.counts),
+        snapshots=len(crowd.counts),
     )
     return Explained(crowd.process, (suspect,))
 

@@ -7,20 +7,20 @@ from collections.abc import Mapping
 import msgspec
 
 from leakscope.attribute.fingerprint import fingerprint
-from leakscope.attribute.measured import looked_at
 from leakscope.attribute.places import site_of
 from leakscope.attribute.suspect import Suspect
-from leakscope.model import DEVICE_TOOL, FREEZES, Holding, Link, SiteTally, Window
+from leakscope.model import DEVICE_TOOL, Holding, HoldingKind, Link, SiteTally, Window
 from leakscope.record.reader import Recording
 
-FROZEN = "frozen"
+FROZEN = HoldingKind.FROZEN
+_FROZEN_BY_PYTHON = 1_000
+"""Objects that Python itself may have frozen at its start."""
 _WINDOWS_AGREEING = 2
 _FEWEST_A_STEP = 0.2
 """Blocks a step: fewer than one in five steps is what a step has in flight, or a pool's refill."""
 _FAR_ABOVE = 4.0
 """Times what memory grows by: a line that leaves more behind in every step of both windows, while
-memory does not rise by it, has it freed later. Buffers of a recurrent net whose sequences become
-longer came to 340 times; zoo/native-tables-ctypes to 0.94 to 1.0. No value between was tried."""
+memory does not rise by it, has it freed later."""
 _OF_NATIVE_BLOCKS = 0.5
 """An object of Python's is a block or more of its own beside the native memory that it owns. One
 program that freezes has 1.5 and more; no other value was tried."""
@@ -28,9 +28,8 @@ _HARDLY_ANY = 0.1
 """Between the two it is not known whose it is: in one run of four, beside another program on two
 cores, frozen objects were told as native memory. A choice."""
 _MANY_OBJECTS = 10.0
-"""From here on the native blocks are what Python's objects have outside of its arenas, the table of
-a long list: zoo/undo-linked-list has a hundred, and its lists were called native memory in one run
-of five. PyTorch itself leaves a block or two behind with each backward pass, for reuse."""
+"""From here on the native blocks are what Python's objects have outside of its arenas, such as the
+table of a long list."""
 
 
 def native_suspects(
@@ -62,7 +61,7 @@ def native_suspects(
             found.append(_native_suspect(long, after[line], rate, count, measured, sources))
     beside = _objects_beside(recording, process, windows, found)
     # No collector sees frozen objects, and neither does a look.
-    if any(gap.process == process and gap.why == FREEZES for gap in recording.gaps):
+    if _freezes(recording, process):
         if beside >= _OF_NATIVE_BLOCKS:
             return [_frozen(suspect) for suspect in found]
         return found if beside < _HARDLY_ANY else []
@@ -75,7 +74,7 @@ def _objects_beside(
     """How many of Python's own blocks come with each native one, before the windows or after them:
     memray's import leaves a thousand behind in between. A leak of native code alone leaves their
     number as it is."""
-    rows = recording.columns(process, looked_at(recording, process))
+    rows = recording.columns(process, recording.snapshot_source(process))
     first = min((window.at.step or 0) - window.steps for window in windows)
     last = max(window.at.step or 0 for window in windows)
     counts = [
@@ -87,6 +86,15 @@ def _objects_beside(
     grown = [(part[-1][1] - part[0][1]) / (part[-1][0] - part[0][0]) for part in parts if part[1:]]
     native = sum(one.count_per_step for one in found)
     return min(grown, default=0.0) / native if native > 0 else 0.0
+
+
+def _freezes(recording: Recording, process: str) -> bool:
+    """Does the program itself use gc.freeze?"""
+    return any(
+        one.values.get("frozen_count", 0) > _FROZEN_BY_PYTHON
+        for one in recording.snapshots
+        if one.process == process
+    )
 
 
 def _frozen(suspect: Suspect) -> Suspect:
@@ -140,5 +148,5 @@ def _native_suspect(
         named=None,
         fingerprint=fingerprint((link,), 0, "native"),
         is_bounded="",
-        looks=_WINDOWS_AGREEING,
+        snapshots=_WINDOWS_AGREEING,
     )

@@ -13,7 +13,7 @@ import sys
 from leakscope import errors
 from leakscope.api import new_directory, write_header
 from leakscope.cli.output import FORMATS, format_of, show, write_report
-from leakscope.observe.processes import command_of
+from leakscope.observe.processes.proc_files import command_of
 from leakscope.onlook import Onlooker
 from leakscope.record.format import name_process
 

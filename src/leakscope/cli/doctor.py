@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator
 
 from leakscope import text
-from leakscope.observe.limits import find_cgroup, read_meminfo, smallest_limit
+from leakscope.observe.machine.limits import find_cgroup, read_meminfo, smallest_limit
 from leakscope.observe.native_heap import open_native_heap
 from leakscope.observe.nvml import open_nvml
 

@@ -10,7 +10,7 @@ import msgspec
 from leakscope import errors
 from leakscope.inject import RUN_DIR
 from leakscope.model import Run
-from leakscope.observe.processes import environment_of, find_tree
+from leakscope.observe.processes.proc_files import environment_of, find_tree
 from leakscope.record.format import RUN_FILE, decode_run, name_process, process_of
 
 FOLDER = ".leakscope"

@@ -23,9 +23,6 @@ can fix for good. Below that, the library's is what fills the memory."""
 _BOUNDED = 0.5
 """No more than this is said of what may stop by itself."""
 
-_HEAVIER = 1.2
-"""Times as heavy as in the look: from here on it is worth a word. A choice."""
-
 
 class Scene(NamedTuple):
     """What the findings of a run have in common."""
@@ -163,7 +160,7 @@ def certainty_of(suspect: Suspect) -> float:
     """Between 0 and 1: how much of the growth it is, how often it was seen to grow, and whether
     its name and its line were found."""
     certainty = 0.5 + 0.3 * min(suspect.share, 1.0)
-    certainty += 0.08 if suspect.looks >= 2 else 0.0
+    certainty += 0.08 if suspect.snapshots >= 2 else 0.0
     certainty += 0.05 if suspect.keeper is not None else 0.0
     certainty += 0.05 if suspect.site is not None else 0.0
     if suspect.is_bounded:
@@ -229,9 +226,6 @@ def _says(suspect: Suspect) -> str:
         case "native":
             return f"native memory made here is never freed: {rate} × {each} per step"
     keeps = f"{what} keeps {rate} more {holding.item} per step, {each} each"
-    if suspect.weights and suspect.weights[-1][1] > _HEAVIER * holding.bytes_each > 0:
-        step, later = suspect.weights[-1]
-        keeps += f", and {text.size(later)} each by step {step:,}"
     if suspect.is_bounded:
         keeps += f" (but {suspect.is_bounded})"
     return keeps

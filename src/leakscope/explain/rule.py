@@ -30,7 +30,7 @@ _WORTH_SAYING, _OF_LIVE, _OF_LIVE_SETTLED = 1 << 20, 0.02, 0.05
 """Bytes, and share of what is live in the end, from which a harmless rise is told of. Logs, rings
 and pools of the libraries fill up by some 50 KiB in any run (measured: torch.distributed,
 Lightning). One that nobody would see on a curve of the whole is taken for a leak by nobody: below a
-fiftieth, the optimizer state of small models was told of in every second program of the zoo. A
+fiftieth, the optimizer state of small models would be told of in every second program. A
 twentieth where the reason is not known, only the form. Of what is live, since resident memory is
 0.3 GiB or 0.65 with the libraries of torch's builds."""
 FIRST_STEPS = 10

@@ -7,6 +7,7 @@ from typing import Protocol
 
 from leakscope.frameworks import jax, keras, tensorflow, torch
 from leakscope.frameworks.listener import Listener
+from leakscope.observe.heap.edges import EdgeProvider
 
 NAMES = ("torch", "tensorflow", "keras", "jax")
 
@@ -59,3 +60,15 @@ class Arming:
         for adapter in self._armed:
             adapter.disarm()
         self._armed.clear()
+
+
+def edge_providers() -> tuple[EdgeProvider, ...]:
+    """What each framework adds to heap snapshots; imported with the agent, asked when loaded."""
+    from leakscope.frameworks.jax_edges import JaxEdges
+    from leakscope.frameworks.tensorflow_edges import TensorFlowEdges
+
+    try:
+        from leakscope.frameworks.torch_edges import TorchEdges
+    except ImportError:
+        return TensorFlowEdges(), JaxEdges()
+    return TorchEdges(), TensorFlowEdges(), JaxEdges()

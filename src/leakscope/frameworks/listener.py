@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from leakscope.model import Gap, Tally
-from leakscope.observe.counter import StepCounter
+from leakscope.observe.counters.step_counter import StepCounter
 from leakscope.observe.devices import Door
 from leakscope.observe.piles import Piles
 

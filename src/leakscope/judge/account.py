@@ -12,7 +12,6 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from leakscope import text
-from leakscope.judge.held_blocks import HeldBlocks, as_held
 from leakscope.judge.pages import (
     copy_on_write,
     given_back_since,
@@ -94,7 +93,6 @@ def account_for(
     smallest_that_matters: float,
     *,
     is_child: bool,
-    held: HeldBlocks | None = None,
 ) -> Account | None:
     """Judge the series of one process; None if there is nothing to judge."""
     judged = {}
@@ -113,7 +111,6 @@ def account_for(
         )
     if BLOCKS in judged:
         each = _block_bytes(judged[BLOCKS], judged.get(IN_USE), judged.get(RSS))
-        each = as_held(each, held, judged[BLOCKS].bytes_per_step.value)
         judged[BLOCKS] = _without_garbage(_in_bytes(judged[BLOCKS], each), series[BLOCKS])
     usable = {
         metric: verdict

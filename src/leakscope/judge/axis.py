@@ -8,7 +8,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from leakscope.model import Holding
 from leakscope.record.reader import Recording
 
 Floats = NDArray[np.float64]
@@ -90,28 +89,6 @@ def best_source(recording: Recording, process: str) -> str | None:
         if rows >= _ROWS_TO_COUNT and end - begin >= _COVERAGE_TO_COUNT * whole:
             return source
     return max(spans, key=lambda source: spans[source][2])
-
-
-def found_in_steps(recording: Recording, process: str) -> list[Holding]:
-    """What looks have found in a process, without what they found by the clock before it began to
-    step. A model that is built grows too: `layers` of a constructor was told as the leak of the
-    inference after it (two of four runs on a GPU whose models took seconds to build), and its last
-    tick had a higher number than the look that had found the true holder."""
-    ours = [one for one in recording.holdings if one.process == process]
-    source = best_source(recording, process)
-    if source is None:
-        return ours
-    moments = recording.columns(process, source)["mono_ns"]
-    begin = next(ns for ns in moments if ns is not None)
-    return [one for one in ours if one.at.mono_ns >= begin]
-
-
-def of_last_look(found: Sequence[Holding]) -> list[Holding]:
-    """What grew once and stopped is not among them."""
-    if not found:
-        return []
-    last = max(found, key=lambda one: one.at.mono_ns).counts[-1][0]
-    return [one for one in found if one.counts[-1][0] == last]
 
 
 def own_axis(recording: Recording, process: str, source: str) -> Axis:

@@ -10,7 +10,6 @@ from leakscope.engines import Engine, here
 from leakscope.judge.account import Account, account_for
 from leakscope.judge.crowd import Crowd, crowd_of, find_crowds, parent_in
 from leakscope.judge.device_account import account_for_device
-from leakscope.judge.held_blocks import HeldBlocks, find_held_blocks
 from leakscope.judge.series import PINNED, RunSeries
 from leakscope.judge.start_up import judged_after_start
 from leakscope.model import Outcome, Rate, Series, SeriesKey, Shape, Verdict
@@ -53,7 +52,6 @@ class Charge(NamedTuple):
     series: dict[str, Series]
     smallest_that_matters: float
     is_child: bool
-    held: HeldBlocks | None = None
 
 
 def judge_process(charge: Charge) -> Account | None:
@@ -62,7 +60,6 @@ def judge_process(charge: Charge) -> Account | None:
         charge.series,
         charge.smallest_that_matters,
         is_child=charge.is_child,
-        held=charge.held,
     )
 
 
@@ -82,7 +79,6 @@ def judge_run(
             series,
             smallest,
             not _has_kind(run, process, "main"),
-            find_held_blocks(run.recording, process, run.axis_of(process)),
         )
         for process, series in by_process.items()
         if not _has_kind(run, process, "helper")
@@ -90,7 +86,7 @@ def judge_run(
     accounts = [one for one in engine(judge_process, charges) if one is not None]
     accounts += _accounts_on_devices(run, [charge.process for charge in charges], smallest)
     crowds = find_crowds(run)
-    overall = _judge_all(run, [*accounts, *(crowd.account for crowd in crowds)], names)
+    overall = conclude(run, [*accounts, *(crowd.account for crowd in crowds)], names)
     return overall._replace(crowds=crowds)
 
 
@@ -105,7 +101,8 @@ def _accounts_on_devices(
     return [one for one in found if one is not None]
 
 
-def _judge_all(run: RunSeries, accounts: Sequence[Account], names: dict[str, str]) -> Overall:
+def conclude(run: RunSeries, accounts: Sequence[Account], names: dict[str, str]) -> Overall:
+    """One answer for the run from those for its processes."""
     if not accounts:
         because = (
             "No step was seen and nothing could be sampled; run longer, or call leakscope.step()."

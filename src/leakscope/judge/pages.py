@@ -20,7 +20,7 @@ has it (`_ENOUGH_PAGES`); no other value was tried."""
 
 _SMALLEST_COPIED = float(2 << 20)
 """A forked worker that reads nothing large copies 0.7 to 0.9 MiB while it gets going: interpreter,
-libraries, its queues (zoo/loader-every-epoch, PyTorch 2.13)."""
+libraries, its queues (PyTorch 2.13)."""
 
 _ENOUGH_FILE_SAMPLES = 3
 
@@ -86,7 +86,7 @@ def copy_on_write(judged: dict[str, Verdict]) -> Verdict | None:
     if private is None or not grows(private) or resident is None or grows(resident):
         return None
     # Not what it was higher by in the end: pages that the parent gives up become the child's own at
-    # once (71 MiB in one run of zoo/batches-from-workers, with 0.6 MiB of growth).
+    # once (71 MiB beside 0.6 MiB of growth).
     if _risen(private) < _SMALLEST_COPIED:
         return None
     because = (

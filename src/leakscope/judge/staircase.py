@@ -34,8 +34,7 @@ SAME_SIZE = 1.1
 
 CRUMB_SHARE = 0.1
 START_SHARE = 0.05
-"""Rises below a tenth of the largest, and those in the first twentieth, are not stairs (found on
-outputs-of-every-epoch and states-of-every-eval in zoo/)."""
+"""Rises below a tenth of the largest, and those in the first twentieth, are not stairs."""
 
 
 @dataclass(frozen=True)

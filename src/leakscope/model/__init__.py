@@ -28,6 +28,7 @@ from leakscope.model.compared import (
     Side,
     Symptom,
 )
+from leakscope.model.kinds import CLOCKS, HoldingKind, LinkKind, StepSource
 from leakscope.model.lines import LineFigures, LineRow
 from leakscope.model.pictured import Branch, Curve, Excerpt, Exhibit, Layer, Panel, Picture, Span
 from leakscope.model.recorded import (
@@ -60,6 +61,7 @@ from leakscope.model.recorded import (
     Run,
     Sample,
     SiteTally,
+    Snapshot,
     Source,
     Tally,
     Window,
@@ -101,6 +103,7 @@ from leakscope.model.small_blocks import (
 __all__ = [
     "BACKWARD",
     "BISECTION_SCHEMA",
+    "CLOCKS",
     "COMPARISON_SCHEMA",
     "COUNTED",
     "DEVICE_TOOL",
@@ -143,6 +146,7 @@ __all__ = [
     "Gap",
     "Harmless",
     "Holding",
+    "HoldingKind",
     "Job",
     "Layer",
     "LeftOut",
@@ -150,6 +154,7 @@ __all__ = [
     "LineFigures",
     "LineRow",
     "Link",
+    "LinkKind",
     "Loaded",
     "Machine",
     "Mark",
@@ -178,8 +183,10 @@ __all__ = [
     "Side",
     "Site",
     "SiteTally",
+    "Snapshot",
     "Source",
     "Span",
+    "StepSource",
     "Symptom",
     "Tally",
     "TraceLine",

@@ -203,12 +203,12 @@ class SiteTally(Written, frozen=True):
 
 
 class Holding(Written, frozen=True, tag="holding"):
-    """Something that keeps more with every step, as one look found it."""
+    """Something that keeps more with every step, as heap snapshots show it."""
 
     at: Moment
     process: str
     kind: str
-    """container, graph, array, chain, cycle, gradient cycle, shared-pages, pile or native."""
+    """A `HoldingKind`."""
     path: tuple[Link, ...]
     """From a root to the thing that grows, and on to what it keeps."""
     grows_at: int
@@ -218,7 +218,9 @@ class Holding(Written, frozen=True, tag="holding"):
     counts: tuple[tuple[int, int], ...]
     """(step, how many were kept), look by look."""
     bytes_each: float = 0.0
-    """What one more of them keeps alive that nothing else does."""
+    """What one more of them keeps alive."""
+    sizes: tuple[tuple[int, int], ...] = ()
+    """(step, bytes of all that is kept there), snapshot by snapshot."""
     shared_bytes: float = 0.0
     """What they keep alive together with others."""
     parts: dict[str, float] = {}
@@ -244,6 +246,30 @@ class Holding(Written, frozen=True, tag="holding"):
         """How many more with each step, from the first count to the last."""
         (since, before), (until, after) = self.counts[0], self.counts[-1]
         return (after - before) / (until - since) if until > since else 0.0
+
+
+class Snapshot(Written, frozen=True, tag="snapshot"):
+    """The header of a heap snapshot; the snapshot itself is a file of its own."""
+
+    at: Moment
+    process: str
+    number: int
+    """The first of a process is 1."""
+    why: str
+    """growth, account (what is in memory of a program that does not grow), nearly full, exit."""
+    source: str
+    """Whose steps the moment's number counts."""
+    file: str
+    """Below the folder of the recording; empty if it could not be written."""
+    objects: int
+    edges: int
+    visible_bytes: int
+    """All bytes that the snapshot accounts for, in the host's memory."""
+    values: dict[str, int] = {}
+    """The counters just before it."""
+    spent_ns: int = 0
+    is_traced: bool = False
+    """A tracing window ended at it: new objects have their allocation sites."""
 
 
 class Window(Written, frozen=True, tag="window"):
@@ -282,11 +308,13 @@ class BlackBox(Written, frozen=True, tag="black box"):
     """out of memory, or nearly full."""
     values: dict[str, int]
     """limit_bytes, used_bytes, allocated_bytes, reserved_bytes, wanted_bytes … as far as known."""
-    occupants: tuple[Occupant, ...]
+    occupants: tuple[Occupant, ...] = ()
     """The largest first."""
     matched_bytes: int = 0
     """Of the bytes in use, those for which a tensor was found."""
     spent_ns: int = 0
+    snapshot: str = ""
+    """File of the heap snapshot that was taken then; `occupants` are read from it."""
 
 
 class Source(Written, frozen=True, tag="source"):
@@ -325,6 +353,7 @@ Record = (
     | Mark
     | Census
     | Holding
+    | Snapshot
     | Window
     | BlackBox
     | Source

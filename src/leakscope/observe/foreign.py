@@ -12,7 +12,6 @@ import sys
 from typing import Any, NamedTuple
 
 from leakscope.observe.anatomy import class_module, class_name, mro_of
-from leakscope.observe.referents import referents_of
 
 _TENSORS = frozenset({("tensorflow.python.framework.ops", "EagerTensor")})
 _ARRAYS = frozenset({("jaxlib._jax", "ArrayImpl"), ("jaxlib.xla_extension", "ArrayImpl")})
@@ -28,7 +27,6 @@ _OPAQUE = frozenset(
     }
 )
 _OPS, _JAX = "tensorflow.python.framework.ops", "jax._src.core"
-_LEVELS, _MOST_SEEN = 3, 64
 _RESOURCE = 20
 """Number of TensorFlow's type `resource`: the handle of a variable."""
 
@@ -53,22 +51,6 @@ def is_tensor_type(kind: type) -> bool:
 def is_opaque_type(kind: type) -> bool:
     """Does it own memory that nobody can ask for?"""
     return _is_one_of(kind, _OPAQUE)
-
-
-def distance_to_opaque(items: list[Any], known: dict[int, bool]) -> int:
-    """0 where one of the items is such a thing, 1 or 2 where one leads to it at once (a tuple with
-    a model in it, a `History`), more otherwise. `known` has the answers about types so far, by
-    their ids."""
-    level = items
-    for distance in range(_LEVELS):
-        for one in level:
-            kind = type(one)
-            if id(kind) not in known:
-                known[id(kind)] = is_opaque_type(kind)
-            if known[id(kind)]:
-                return distance
-        level = referents_of(*level)[:_MOST_SEEN]
-    return _LEVELS
 
 
 def memory_of(tensor: Any) -> Memory | None:

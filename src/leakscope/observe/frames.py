@@ -117,7 +117,7 @@ def find_in_frames(wanted: Container[int]) -> dict[int, Local]:
         for identity, name in _names_in_function(running.frame, wanted):
             if not name.isidentifier():
                 continue  # the compiler's own, such as `.0`, the iterator of a comprehension
-            local = _describe(running, name)
+            local = describe_local(running, name)
             rival = found.get(identity)
             if rival is None or _telling(local) < _telling(rival):
                 found[identity] = local
@@ -218,7 +218,7 @@ def _keeps_snapshot(frame: FrameType) -> bool:
     return _IS_SNAPSHOT and frame.f_code.co_flags & _FAST == _FAST
 
 
-def _describe(running: Running, name: str) -> Local:
+def describe_local(running: Running, name: str) -> Local:
     code = running.frame.f_code
     arguments = code.co_argcount + code.co_kwonlyargcount
     for star in (_STAR_ARGUMENT, _STAR_STAR_ARGUMENT):

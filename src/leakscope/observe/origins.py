@@ -7,27 +7,15 @@ microseconds.
 
 from __future__ import annotations
 
-import gc
-import itertools
 from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 from weakref import ref
 
 from leakscope.model import Frame, SiteTally
-from leakscope.observe.anatomy import class_module
-from leakscope.observe.moments import wait_for_calm
 from leakscope.observe.piles import our_tables, program_frames
-from leakscope.observe.referents import referents_of
 
 _MOST_SITES = 4
-_PARTS = (
-    "tensorflow.core.function.capture",
-    "tensorflow.python.eager.polymorphic_function.atomic_function",
-    "tensorflow.python.eager.polymorphic_function.concrete_function",
-)
-"""Whose objects come with a traced graph, one or a few each."""
-
 
 class Origins:
     """Lines by object; holds none of the objects."""
@@ -66,28 +54,6 @@ class Origins:
     @property
     def alive(self) -> int:
         return len(self._lines)
-
-    def among(self, ids: set[int]) -> set[int]:
-        """Those that are containers of a noted object that is alive: they come and go with it, and
-        are not what piles up. One lies where a dead one's was and seems to have grown; beside a
-        list of models, that was the first finding in one run of four and took the time for the
-        list's path in another."""
-        alive = [
-            it for it in (known[0]() for known in list(self._lines.values())) if it is not None
-        ]
-        if not alive:
-            return set()
-        wait_for_calm()
-        objects = gc.get_objects()
-        # By their id: a metaclass may have its own hash, which is not ours to run.
-        kinds = {id(kind): kind for kind in map(type, objects)}
-        of_parts = {key for key, kind in kinds.items() if class_module(kind).startswith(_PARTS)}
-        parts = [one for one in objects if id(type(one)) in of_parts]
-        del objects
-        inner = referents_of(*alive, *parts)
-        values = referents_of(*[one for one in inner if type(one) is dict])
-        deep = referents_of(*referents_of(*parts))
-        return ids.intersection(map(id, itertools.chain(inner, values, deep)))
 
     def sites_of(self, things: Iterable[Any]) -> tuple[SiteTally, ...]:
         stacks = Counter(frames for thing in things if (frames := self.of(thing)))

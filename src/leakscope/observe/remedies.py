@@ -12,9 +12,10 @@ from collections.abc import Callable
 from time import monotonic_ns
 from typing import NamedTuple
 
-from leakscope.observe.survivors import FROZEN_BY_PYTHON
-
 Counters = dict[str, int]
+
+_FROZEN_BY_PYTHON = 1_000
+"""Objects that Python itself may have frozen at its start."""
 
 
 class Remedy(NamedTuple):
@@ -32,7 +33,7 @@ def try_remedies(
     """Each on top of the ones before."""
     tried = []
     if is_puzzled:
-        if gc.get_freeze_count() > FROZEN_BY_PYTHON:
+        if gc.get_freeze_count() > _FROZEN_BY_PYTHON:
             tried.append(_try("thaw", _thaw_and_collect, read))
         else:
             tried.append(_try("collection", gc.collect, read))

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any
 from weakref import ref
 
-from leakscope.observe.counter import StepCounter
+from leakscope.observe.counters.step_counter import StepCounter
 
 _MISSING: Any = object()
 

@@ -22,6 +22,7 @@ from leakscope.model import (
     Record,
     Run,
     Sample,
+    Snapshot,
     Source,
     Window,
 )
@@ -53,6 +54,7 @@ class Recording:
         self.censuses: list[Census] = []
         self.gaps: list[Gap] = []
         self.holdings: list[Holding] = []
+        self.snapshots: list[Snapshot] = []
         self.windows: list[Window] = []
         self.black_boxes: list[BlackBox] = []
         self.sources_of: dict[str, dict[str, str]] = {}
@@ -88,6 +90,8 @@ class Recording:
                 self.censuses.append(record)
             case Holding():
                 self.holdings.append(record)
+            case Snapshot():
+                self.snapshots.append(record)
             case Window():
                 self.windows.append(record)
             case BlackBox():
@@ -122,6 +126,11 @@ class Recording:
             environment={**outside.environment, **agent.environment},
             host=agent.host or outside.host,
         )
+
+    def snapshot_source(self, process: str) -> str:
+        """Whose steps the last heap snapshot of a process was numbered by; empty without one."""
+        sources = [one.source for one in self.snapshots if one.process == process]
+        return sources[-1] if sources else ""
 
     def lineage(self) -> Lineage:
         return Lineage(self.starts, self.run.machine.host)

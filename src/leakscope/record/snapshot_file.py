@@ -1,8 +1,8 @@
-"""The heap snapshot file: chunks of names, types, sizes and addresses, never a value of the program.
+"""The heap snapshot file: names, types, sizes and addresses, never a value of the program.
 
-`docs/recording-format.md` describes it field by field. The walker writes "objects", "edges", "names",
-"types" and "arrays"; the rest of the recorder adds "meta" and "end". Nothing here needs NumPy: this
-module is loaded in the watched program too.
+`docs/recording-format.md` describes it field by field. The walker writes "objects", "edges",
+"names", "types" and "arrays"; the rest of the recorder adds "meta" and "end". Nothing here needs
+NumPy: this module is loaded in the watched program too.
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ MAGIC = b"LSHEAP01"
 FOLDER = "heap"
 """Of a recording: where its snapshot files are."""
 
-LABELLED, TRACKED, NAMESPACE, CLASS, MODULE, IMMORTAL = (1 << bit for bit in (63, 62, 61, 60, 59, 58))
+LABELLED, TRACKED, NAMESPACE, CLASS, MODULE, IMMORTAL = (
+    1 << bit for bit in (63, 62, 61, 60, 59, 58)
+)
 """Flags in the third word of an object."""
 
 SIZE_MASK = (1 << 48) - 1

@@ -12,11 +12,10 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 from msgspec.structs import replace
 
-from leakscope.attribute.measured import BLOCK_BYTES, looked_at
 from leakscope.attribute.suspect import Suspect
 from leakscope.judge.axis import Floats, ticks_to_ns
 from leakscope.judge.series import BLOCKS, HELD, IN_USE, RSS, RunSeries
-from leakscope.model import Finding, Layer
+from leakscope.model import USUAL_BLOCK_BYTES, Finding, Layer
 from leakscope.summarise.thin import held_at
 
 _ROLES = {"parameter": "parameters", "gradient": "gradients", "optimizer state": "optimizer state"}
@@ -63,7 +62,7 @@ def _stacked(
     if live is None:
         return () if resident is None else tuple(_with_constant([("resident", "rest", resident)]))
     python = _at(rows, BLOCKS, steps)
-    python = np.zeros_like(steps) if python is None else python * BLOCK_BYTES
+    python = np.zeros_like(steps) if python is None else python * USUAL_BLOCK_BYTES
     freed = _at(rows, HELD, steps)
     if resident is not None:
         # Untouched memory is live and not resident; the layers must not exceed what is there.
@@ -168,7 +167,7 @@ def _kept(
 
 def _on_axis(run: RunSeries, process: str, counted: Floats) -> Floats:
     """Steps as the look counted them, on the axis the process is drawn on."""
-    source, axis = looked_at(run.recording, process), run.axis_of(process)
+    source, axis = run.recording.snapshot_source(process), run.axis_of(process)
     if axis.process == process and axis.source == source:
         return counted
     if source == _CLOCK:

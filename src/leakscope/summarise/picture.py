@@ -25,7 +25,7 @@ def picture_of(
     keys = {name: process for process, name in names.items()}
     drawn = tuple(keys.get(panel.process, panel.process) for panel in panels)
     spans, spans_left_out = spans_of(run, drawn, names)
-    tree, at_step = tree_of(run, drawn, names)
+    tree, at_step = tree_of(run, drawn, names, attribution.explained)
     return Picture(
         panels=panels,
         left_out=left_out,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from leakscope import text
-from leakscope.attribute.suspects import suspects_of
+from leakscope.attribute.suspects import Explained
 from leakscope.judge.series import RunSeries
 from leakscope.model import Branch, Holding
 from leakscope.summarise.peak import roles_of
@@ -57,14 +57,17 @@ class _Tree:
 
 
 def tree_of(
-    run: RunSeries, processes: tuple[str, ...], names: Mapping[str, str]
+    run: RunSeries,
+    processes: tuple[str, ...],
+    names: Mapping[str, str],
+    explained: Mapping[str, Explained],
 ) -> tuple[tuple[Branch, ...], float | None]:
-    """Who keeps what, as the last looks saw it, and at which step; empty if there was no look."""
+    """Who keeps what at the last snapshot, and at which step; empty if there was none."""
     tree = _Tree()
-    root = tree.under(-1, "kept", "as the last look saw it")
+    root = tree.under(-1, "kept", "at the last snapshot")
     latest: float | None = None
     for process in processes:
-        suspects = suspects_of(run.recording, process)
+        suspects = explained[process].suspects if process in explained else ()
         if not suspects:
             continue
         top = tree.under(root, names.get(process, process), "process")

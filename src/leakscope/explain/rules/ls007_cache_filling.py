@@ -14,7 +14,7 @@ _NAMED_FROM = 256 << 10
 _GOOD_PART = 0.2
 """A rise that ended in the second half of the run, and looks as if it slowed down: something that
 fills up, if a container was seen to take a good part of it. LS001 speaks of those that ended before
-the middle; a fifth is what the looks of one program of the zoo see of it, no other was tried."""
+the middle. A choice."""
 
 
 @harmless("LS007")

@@ -9,12 +9,12 @@ from leakscope.model import Outcome, Series, Shape
 
 _RISE_WORTH_SAYING, _OF_RESIDENT = 16 << 20, 0.125
 """Bytes, and share of what is resident in the end: in any program the first steps are of several
-sizes, and in other programs of the zoo that made up to 8 %, once some 11."""
+sizes, which makes up to 8 %, seldom 11."""
 _ROWS_AROUND = 15
 """Before the first rise and after the last: what is live at one step alone is that step's batch."""
 _OF_LIVE = 0.05
-"""If live memory rose by more than this share of it, something else is at work: in the zoo it was
-8 to 35 % where a buffer or a cache filled up."""
+"""If live memory rose by more than this share of it, something else is at work: where
+a buffer or a cache fills up it is 8 to 35 %."""
 _MORE_THREADS = 3
 """So many more threads bring arenas of their own: LS009."""
 

@@ -49,7 +49,7 @@ def thread_arenas(case: RunCase) -> str | None:
         return None
     last_before = int(np.argmax(counts > before)) - 1
     # More at the second count already: they may have begun before the first, which comes late in
-    # a program of fast steps (5 to 19 steps into zoo/decode-pool-arenas).
+    # a program of fast steps.
     began = float(steps[last_before]) if last_before else held.steps[0]
     rise = held.values[-1] - held.values[0]
     since = _rise_from(began, held)

@@ -110,17 +110,17 @@ def _import_agent():
     if "leakscope" not in sys.modules:
         path = os.environ.get("LEAKSCOPE_PACKAGE_PATH")
         try:
-            import leakscope.inside
+            import leakscope.agent.current
         except ModuleNotFoundError:
             # Another Python than the one leakscope is installed in; its own modules come first.
             sys.path.append(path)
             try:
-                import leakscope.inside
+                import leakscope.agent.current
             finally:
                 sys.path.remove(path)
-    import leakscope.inside
+    import leakscope.agent.current
 
-    return leakscope.inside
+    return leakscope.agent.current
 
 
 def _start_agent(directory):
@@ -163,7 +163,7 @@ def _has_numpy():
 class _Waiter:
     """Starts the agent in a program that has not imported a framework soon after its start.
 
-    A thread that sleeps, as observe/ticker.py has one, which takes over from it; the reasons for
+    A thread that sleeps, as agent/timer.py has one, which takes over from it; the reasons for
     what it does are there. The end of the program and every fork end it.
     """
 
@@ -310,9 +310,9 @@ class _FrameworkFinder:
 
     def find_spec(self, name, path=None, target=None):
         # What we ourselves import is not the program starting up, at its end least of all.
-        errands = getattr(sys.modules.get("leakscope.observe.errand"), "Errand", None)
+        calls = getattr(sys.modules.get("leakscope.agent.main_thread"), "MainThreadCall", None)
         is_ours = (
-            getattr(errands, "is_busy", False)
+            getattr(calls, "is_busy", False)
             or name.partition(".")[0] == "leakscope"
             or not (self._waiter is None or self._waiter.is_main_thread())
         )

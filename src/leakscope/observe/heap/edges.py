@@ -21,6 +21,8 @@ class Extras:
         self.described: dict[int, str] = {}
         self.limits: dict[int, int] = {}
         self.skipped: dict[str, str] = {}
+        self.sites: dict[int, tuple[tuple[str, int, str], ...]] = {}
+        """By address: the lines (file, line, function) that made an object, innermost first."""
 
     def add_node(
         self, address: int, type_name: str, size: int, *, part: str, device: str = ""

@@ -1,0 +1,1 @@
+"""The agent of one process: its steps, its schedule of snapshots, its end."""

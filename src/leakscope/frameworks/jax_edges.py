@@ -1,0 +1,190 @@
+"""JAX in a heap snapshot: buffers of arrays, compiled programs, caches that end with their key.
+
+An array and an executable know the lines that made them: JAX notes the stack itself. Nothing here
+waits for a computation, and nothing is dispatched.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+from collections import Counter
+from typing import Any
+from weakref import ref
+
+from leakscope.observe.anatomy import class_name, module_dict, module_file
+from leakscope.observe.heap.edges import Extras
+from leakscope.record.snapshot_file import EdgeRole
+
+_JAX, _CORE = "jax", "jax._src.core"
+_LIBRARIES = ("jaxlib._jax", "jaxlib.xla_extension")
+_CACHES = ("jaxlib.weakref_lru_cache", "jaxlib._jax", "jaxlib.xla_extension")
+
+_SIZE_UNKNOWN = "opaque"
+"""Part of a node that stands for native memory whose size nobody can tell."""
+
+_CACHED = "cached"
+"""Name of the reference from the key of a weak cache to what is cached for it."""
+
+_BESIDE = 1
+"""Added to the address of an object for native memory that has no address of its own. Objects are
+aligned to 16 bytes, so the addresses up to the next one are free."""
+
+_MOST_PARTS = 15
+"""Devices of one array that get a node each; the last node has what is on the others too."""
+
+_MOST_FRAMES = 16
+"""Lines of one stack that are kept."""
+
+_HOST_MEMORY = ("pinned_host", "unpinned_host")
+
+
+class JaxEdges:
+    """What one process's JAX adds to a snapshot."""
+
+    name = "jax"
+
+    def wanted(self) -> tuple[type, ...]:
+        """Return the classes to be asked; none while JAX is not loaded."""
+        if _CORE not in sys.modules:
+            return ()
+        kinds = (_array_class(), _class(_LIBRARIES, "LoadedExecutable"), _cache_class())
+        return tuple(kind for kind in kinds if kind is not None)
+
+    def why_not_now(self) -> str:
+        """Return an empty text: nothing that is asked waits, dispatches or traces."""
+        return ""
+
+    def read(self, found: list[Any], extras: Extras) -> None:
+        """Add buffers, a node for each executable, and the lines that made them."""
+        array, cache = _array_class(), _cache_class()
+        arrays, lines = _Arrays(extras), _Lines(extras)
+        for one in found:
+            kind = type(one)
+            try:
+                if kind is array:
+                    arrays.read(one)
+                    lines.note(one)
+                elif kind is cache:
+                    _read_cache(one, extras)
+                else:
+                    _add_unknown(extras, one)
+                    lines.note(one)
+            except Exception as error:  # noqa: BLE001 - one that cannot be asked is a gap
+                # Another thread may delete or donate an array at any time.
+                extras.skipped.setdefault("some objects of JAX", class_name(type(error)))
+
+
+class _Arrays:
+    """Reads the memory of arrays."""
+
+    def __init__(self, extras: Extras) -> None:
+        self._extras = extras
+        self._devices: dict[int, tuple[str, ...]] = {}
+        self._described: dict[tuple[Any, Any], str] = {}
+
+    def read(self, array: Any) -> None:
+        if array.is_deleted():
+            return
+        owner, aval, sharding = id(array), array.aval, array.sharding
+        key = aval.shape, aval.dtype
+        words = self._described.get(key)
+        if words is None:
+            words = f"{class_name(type(array))} {list(aval.shape)} {aval.dtype}"
+            self._described[key] = words
+        self._extras.described[owner] = words
+        size = array.on_device_size_in_bytes()
+        if not size:
+            return
+        devices = self._devices.get(id(sharding))
+        if devices is None:
+            devices = self._devices[id(sharding)] = _device_names(sharding)
+        if len(devices) == 1:
+            self._add(owner, array.unsafe_buffer_pointer(), size, devices[0])
+            return
+        for number, device in enumerate(devices):
+            beside = owner + _BESIDE + number
+            self._add(owner, beside, size // len(devices), device)
+
+    def _add(self, owner: int, address: int, size: int, device: str) -> None:
+        self._extras.add_node(address, "buffer", size, part="tensors", device=device)
+        self._extras.add_edge(owner, address, EdgeRole.STORAGE)
+
+
+class _Lines:
+    """Hands over the stacks that JAX noted, without JAX's own lines."""
+
+    def __init__(self, extras: Extras) -> None:
+        self._extras = extras
+        self._stacks: dict[Any, tuple[tuple[str, int, str], ...]] = {}
+        file = module_file(module_dict(sys.modules.get(_JAX)))
+        self._own = os.path.dirname(file) + os.sep if file else "\0"
+
+    def note(self, one: Any) -> None:
+        noted = one.traceback
+        if noted is None:
+            return
+        stack = self._stacks.get(noted)
+        if stack is None:
+            lines = ((f.file_name, f.line_num, f.function_name) for f in noted.frames)
+            others = [line for line in lines if not line[0].startswith(self._own)]
+            stack = self._stacks[noted] = tuple(others[:_MOST_FRAMES])
+        if stack:
+            self._extras.sites[id(one)] = stack
+
+
+def _read_cache(cache: Any, extras: Extras) -> None:
+    """Add references from each key to what is cached for it.
+
+    A `WeakrefLRUCache` lets go of a result when its key is gone: whoever holds the key, a jitted
+    function for example, keeps the result. The cache's own references come in the order key, then
+    all that belongs to it.
+    """
+    held = gc.get_referents(cache)
+    times = Counter(map(id, held))
+    key = 0
+    for one in held:
+        if type(one) is ref:
+            target = one()
+            key = id(target) if target is not None else 0
+        elif key and times[id(one)] == 1 and gc.is_tracked(one):
+            extras.add_edge(key, id(one), EdgeRole.ITEM, _CACHED)
+
+
+def _add_unknown(extras: Extras, one: Any) -> None:
+    address = id(one) + _BESIDE
+    extras.add_node(address, class_name(type(one)), 0, part=_SIZE_UNKNOWN)
+    extras.add_edge(id(one), address, EdgeRole.STORAGE)
+
+
+def _device_names(sharding: Any) -> tuple[str, ...]:
+    """`cuda:0` for each device of this process, empty for the host's memory."""
+    devices = sorted(sharding.addressable_devices, key=lambda device: device.id)
+    if getattr(sharding, "memory_kind", None) in _HOST_MEMORY:
+        return ("",) * min(len(devices), 1)
+    names = [_device_name(device) for device in devices]
+    return tuple(names[:_MOST_PARTS])
+
+
+def _device_name(device: Any) -> str:
+    kind = device.platform
+    if kind == "cpu":
+        return ""
+    return f"{'cuda' if kind in ('gpu', 'cuda') else kind}:{device.local_hardware_id}"
+
+
+def _array_class() -> type | None:
+    return _class(_LIBRARIES, "ArrayImpl")
+
+
+def _cache_class() -> type | None:
+    return _class(_CACHES, "WeakrefLRUCache")
+
+
+def _class(modules: tuple[str, ...], name: str) -> type | None:
+    for module in modules:
+        found = module_dict(sys.modules.get(module)).get(name)
+        if issubclass(type(found), type):
+            return found  # type: ignore[no-any-return]
+    return None

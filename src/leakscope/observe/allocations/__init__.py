@@ -1,0 +1,1 @@
+"""Which line allocated: Python, native and device windows."""

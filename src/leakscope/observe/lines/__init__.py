@@ -1,0 +1,1 @@
+"""Profile one function line by line."""

@@ -1,0 +1,1 @@
+"""The process tree, and what each process is for."""
