@@ -20,7 +20,7 @@ class Importing:
     """Remembers which modules there were when it was last asked."""
 
     def __init__(self) -> None:
-        self._modules = self._more = 0
+        self._modules = self._more = self._most = 0
         self._came_ns = 0
         self._asked_ns = 0
         self._began_ns = 0
@@ -31,13 +31,15 @@ class Importing:
     def note(self, more: int) -> None:
         """Those that are there now are known, ours among them; `more` is what else counts."""
         self._modules, self._more = len(sys.modules), more
+        self._most = max(self._most, self._modules)
 
     def goes_on(self, more: int) -> bool:
         """Has a module come since, or is the main thread on its way to the next?"""
-        modules, others, now_ns = self._modules, self._more, monotonic_ns()
+        most, others, now_ns = self._most, self._more, monotonic_ns()
         asked_ns, self._asked_ns = self._asked_ns, now_ns
         self.note(more)
-        has_come = self._modules != modules
+        # More than ever before: a program that imports the same modules again is at work.
+        has_come = self._modules > most
         if has_come or self._more != others:
             self._came_ns = now_ns
         is_recent = now_ns - self._came_ns < _LONGEST_NS

@@ -116,6 +116,8 @@ class Snapshots:
             self._note_start_up()
         if source == _CLOCK and not self._importing.is_loading:
             self.tell_imports()
+        if is_importing and self._schedule.snapshots:
+            is_importing = False  # a program that imports while it works is looked at all the same
         if source != self._source or is_importing:
             if self._source == _CLOCK and source != _CLOCK and not self._has_stepped:
                 self._has_stepped = True

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -24,6 +25,7 @@ from leakscope.engines import Engine, here
 from leakscope.model import Pulses, Record
 from leakscope.record.format import RUN_FILE, SUFFIX, encode, undo_delta, write_run
 from leakscope.record.reader import read_lines, read_run
+from leakscope.record.snapshot_file import FOLDER
 
 PACK_FILE = "pack.json"
 PULSES = "pulses"
@@ -72,6 +74,9 @@ def pack(directory: str, out: str, engine: Engine = here) -> Packed:
         os.makedirs(os.path.join(out, RECORDS), exist_ok=True)
         parts = [Part(os.path.abspath(directory), name, os.path.abspath(out)) for name in names]
         whole = sum(engine(pack_file, parts), Packed())
+        snapshots = os.path.join(directory, FOLDER)
+        if os.path.isdir(snapshots):
+            shutil.copytree(snapshots, os.path.join(out, FOLDER))
         with open(os.path.join(out, PACK_FILE), "wb") as file:
             file.write(msgspec.json.encode(whole) + b"\n")
         write_run(out, run)  # last: a folder without it is no recording

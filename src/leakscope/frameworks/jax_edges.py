@@ -27,12 +27,9 @@ _SIZE_UNKNOWN = "opaque"
 _CACHED = "cached"
 """Name of the reference from the key of a weak cache to what is cached for it."""
 
-_BESIDE = 1
-"""Added to the address of an object for native memory that has no address of its own. Objects are
-aligned to 16 bytes, so the addresses up to the next one are free."""
-
-_MOST_PARTS = 15
-"""Devices of one array that get a node each; the last node has what is on the others too."""
+_SLOT = 16
+"""Bytes between two addresses in a snapshot. Native memory that has no address of its own gets one
+within the object that owns it, where nothing else can begin."""
 
 _MOST_FRAMES = 16
 """Lines of one stack that are kept."""
@@ -101,11 +98,11 @@ class _Arrays:
         if devices is None:
             devices = self._devices[id(sharding)] = _device_names(sharding)
         if len(devices) == 1:
-            self._add(owner, array.unsafe_buffer_pointer(), size, devices[0])
+            self._add(owner, array.unsafe_buffer_pointer() & -_SLOT, size, devices[0])
             return
-        for number, device in enumerate(devices):
-            beside = owner + _BESIDE + number
-            self._add(owner, beside, size // len(devices), device)
+        most = type(array).__basicsize__ // _SLOT - 1
+        for number, device in enumerate(devices[:most]):
+            self._add(owner, owner + _SLOT * (number + 1), size // len(devices), device)
 
     def _add(self, owner: int, address: int, size: int, device: str) -> None:
         self._extras.add_node(address, "buffer", size, part="tensors", device=device)
@@ -153,7 +150,7 @@ def _read_cache(cache: Any, extras: Extras) -> None:
 
 
 def _add_unknown(extras: Extras, one: Any) -> None:
-    address = id(one) + _BESIDE
+    address = id(one) + _SLOT
     extras.add_node(address, class_name(type(one)), 0, part=_SIZE_UNKNOWN)
     extras.add_edge(id(one), address, EdgeRole.STORAGE)
 
@@ -163,8 +160,7 @@ def _device_names(sharding: Any) -> tuple[str, ...]:
     devices = sorted(sharding.addressable_devices, key=lambda device: device.id)
     if getattr(sharding, "memory_kind", None) in _HOST_MEMORY:
         return ("",) * min(len(devices), 1)
-    names = [_device_name(device) for device in devices]
-    return tuple(names[:_MOST_PARTS])
+    return tuple(_device_name(device) for device in devices)
 
 
 def _device_name(device: Any) -> str:
@@ -186,5 +182,5 @@ def _class(modules: tuple[str, ...], name: str) -> type | None:
     for module in modules:
         found = module_dict(sys.modules.get(module)).get(name)
         if issubclass(type(found), type):
-            return found  # type: ignore[no-any-return]
+            return found
     return None

@@ -38,9 +38,9 @@ _STRING, _RESOURCE, _VARIANT = 7, 20, 21
 _SIZE_UNKNOWN = "opaque"
 """Part of a node that stands for native memory whose size nobody can tell."""
 
-_BESIDE = 1
-"""Added to the address of an object for native memory that has no address of its own. Objects are
-aligned, so no other object or buffer begins there."""
+_SLOT = 16
+"""Bytes between two addresses in a snapshot. Native memory that has no address of its own gets one
+within the object that owns it, where nothing else can begin."""
 
 
 class TensorFlowEdges:
@@ -102,9 +102,10 @@ class TensorFlowEdges:
 
 
 class _Buffer(NamedTuple):
+    """Bytes of a tensor in the host's memory."""
+
     address: int
     bytes: int
-    device: str
     owner: int
 
 
@@ -131,12 +132,13 @@ class _Tensors:
             else:
                 if buffer is not None:
                     buffers.append(buffer)
-        self._add(buffers)
+        self._add_all(buffers)
 
     def _read_one(self, tensor: Any) -> _Buffer | None:
         number = tensor._datatype_enum()
         if number == _RESOURCE:
-            return self._read_handle(tensor)
+            self._read_handle(tensor)
+            return None
         if number == _VARIANT:
             _add_unknown(self._extras, tensor, "variant")
             return None
@@ -157,7 +159,10 @@ class _Tensors:
         if not size:
             return None
         address = self._address(tensor) if not device and shape else 0
-        return _Buffer(address or id(tensor) + _BESIDE, size, device, id(tensor))
+        if address:
+            return _Buffer(address, size, id(tensor))
+        self._add(id(tensor), id(tensor) + _SLOT, size, device)
+        return None
 
     def _describe(self, tensor: Any, number: int, shape: tuple[int, ...]) -> None:
         key = (type(tensor), number, shape)
@@ -173,16 +178,15 @@ class _Tensors:
         array = tensor._numpy_internal()
         return array.__array_interface__["data"][0] if type(array) is self._array else 0
 
-    def _read_handle(self, handle: Any) -> _Buffer | None:
-        """A variable's memory, by its shape and type; another resource does not tell its size."""
+    def _read_handle(self, handle: Any) -> None:
+        """Add a variable's memory, by its shape and type; other resources do not tell their size."""
         size = _variable_bytes(handle)
         if size is None:
             _add_unknown(self._extras, handle, _resource_type(handle._summarize_value()))
-            return None
+            return
         device = self._device(handle.backing_device)
-        if not size or device is None:
-            return None
-        return _Buffer(id(handle) + _BESIDE, size, device, id(handle))
+        if size and device is not None:
+            self._add(id(handle), id(handle) + _SLOT, size, device)
 
     def _device(self, name: str) -> str | None:
         """`cuda:0`, empty for the host's memory, None for another machine's."""
@@ -190,15 +194,17 @@ class _Tensors:
             self._devices[name] = _device_name(name)
         return self._devices[name]
 
-    def _add(self, buffers: list[_Buffer]) -> None:
-        """Add a node for each buffer. A slice lies within the tensor it was cut from."""
-        extras, end, whole = self._extras, 0, 0
+    def _add(self, owner: int, address: int, size: int, device: str) -> None:
+        self._extras.add_node(address, "buffer", size, part="tensors", device=device)
+        self._extras.add_edge(owner, address, EdgeRole.STORAGE)
+
+    def _add_all(self, buffers: list[_Buffer]) -> None:
+        """Add a node for each buffer. A slice lies within the tensor that it was cut from."""
+        begin = end = 0
         for buffer in sorted(buffers, key=lambda one: (one.address, -one.bytes)):
-            if buffer.address >= end or buffer.device:
-                whole = buffer.address
-                end = end if buffer.device else buffer.address + buffer.bytes
-                extras.add_node(whole, "buffer", buffer.bytes, part="tensors", device=buffer.device)
-            extras.add_edge(buffer.owner, whole, EdgeRole.STORAGE)
+            if buffer.address >= end:
+                begin, end = buffer.address & -_SLOT, buffer.address + buffer.bytes
+            self._add(buffer.owner, begin, buffer.bytes, "")
 
 
 def _variable_bytes(handle: Any) -> int | None:
@@ -237,7 +243,7 @@ def _device_name(name: str) -> str | None:
 
 
 def _add_unknown(extras: Extras, one: Any, kind: str) -> None:
-    address = id(one) + _BESIDE
+    address = id(one) + _SLOT
     extras.add_node(address, kind, 0, part=_SIZE_UNKNOWN)
     extras.add_edge(id(one), address, EdgeRole.STORAGE)
 

@@ -23,7 +23,7 @@ class ArrayTable:
     def __init__(self, payloads: Sequence[memoryview], dtypes: Iterable[DType]) -> None:
         self._words: Words = np.frombuffer(b"".join(payloads), np.uint64)
         self._dtypes = {dtype.address: dtype for dtype in dtypes}
-        words = memoryview(self._words)
+        words = self._words.data
         begins = []
         at, end = 0, len(words) - _HEAD_WORDS
         while at <= end:

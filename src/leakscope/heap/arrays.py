@@ -29,7 +29,7 @@ _PIECES = 1 << 15
 _BLOCKS = 1 << (_PIECE_BITS - _BLOCK_BITS)
 _SLOTS = 1 << (_BLOCK_BITS - _SLOT_BITS)
 _AT_ONCE = 1 << 16
-"""Addresses looked up together, so that what is computed for them stays in the processor's cache."""
+"""Addresses looked up together, so that what is computed for them stays in the cache."""
 
 _ONES = np.array([bin(value).count("1") for value in range(256)], np.uint8)
 _BELOW = np.array([(1 << bit) - 1 for bit in range(8)], np.uint8)

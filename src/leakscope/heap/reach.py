@@ -97,8 +97,8 @@ class Reach:
 
     def _walk(self, begin: int, rank: int) -> int:
         """Search in a plain loop while there are few edges; the position to go on from."""
-        starts, targets = memoryview(self._starts), memoryview(self._targets)
-        ranks, is_reached = memoryview(self._ranks), memoryview(self.is_reached)
+        starts, targets = self._starts.data, self._targets.data
+        ranks, is_reached = self._ranks.data, self.is_reached.data
         queue = self.nodes[begin : self.count].tolist()
         already = len(queue)
         parents: list[int] = []

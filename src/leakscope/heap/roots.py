@@ -138,9 +138,7 @@ def _by_frame(locals_: list[LocalRoot]) -> list[list[ModuleRoot | LocalRoot | Ot
     return list(stages.values())
 
 
-def _stage(
-    snapshot: HeapSnapshot, roots: Iterable[ModuleRoot | LocalRoot | OtherRoot]
-) -> Stage:
+def _stage(snapshot: HeapSnapshot, roots: Iterable[ModuleRoot | LocalRoot | OtherRoot]) -> Stage:
     roots = list(roots)
     nodes = np.array(snapshot.find([root.address for root in roots]), np.int32)
     found = np.flatnonzero(nodes >= 0)

@@ -270,6 +270,7 @@ def _payload(
 
 
 def is_shortcut(labels: Words) -> Booleans:
-    """Whether each edge goes through another object too, and is no reference of its own."""
+    """Whether each edge is none that `tp_traverse` visits: it goes through another object too, or
+    leads to a key that is a string."""
     found: Booleans = (labels & np.uint64(SHORTCUT)) != 0
     return found

@@ -20,6 +20,8 @@ class HeapType(NamedTuple):
     """Addresses, the type itself first."""
     flags: int = 0
     """`tp_flags`."""
+    detail: str = ""
+    """Of a function or generator: what its code is called."""
 
     @property
     def name(self) -> str:

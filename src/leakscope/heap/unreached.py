@@ -14,10 +14,10 @@ import numpy as np
 
 from leakscope.heap.arrays import Booleans, Indices, Numbers, edges_of
 from leakscope.heap.reach import Reach
-from leakscope.heap.roots import Owners, Root, Stage
+from leakscope.heap.roots import Owners, Root, Stage, is_ours
 from leakscope.heap.snapshot import IS_CLASS, IS_TRACKED, NO_REFCOUNT, HeapSnapshot, is_shortcut
 from leakscope.heap.type_table import HeapType
-from leakscope.record.snapshot_file import EdgeRole
+from leakscope.record.snapshot_file import ROLE_SHIFT, EdgeRole
 
 NATIVE = "(held by native code)"
 LOOP = "(held by a running loop or native code)"
@@ -25,7 +25,8 @@ GARBAGE = "(garbage in reference cycles)"
 HIDDEN_CYCLE = "(reference cycle that the collector does not see)"
 
 _UNSEEN_ROLES = (EdgeRole.BASE, EdgeRole.ELEMENT)
-"""Real references that no `tp_traverse` visits."""
+"""Real references that no `tp_traverse` visits. Keys that are strings are others: they are marked as
+shortcuts, but no other object has that reference."""
 
 _SUSPENDED = ("generator", "coroutine", "async_generator")
 _ITERATORS = (*_SUSPENDED, "enumerate", "zip", "map", "filter", "reversed")
@@ -42,10 +43,11 @@ class Unreached:
         sources = self.nodes[np.searchsorted(ends, np.arange(len(edges)), side="right")]
         targets = snapshot.targets[edges]
         labels = snapshot.labels[edges]
-        is_inside = ~is_reached[targets]
-        is_real = is_inside & ~is_shortcut(labels)
-        roles = snapshot.roles()[edges] if len(edges) else labels
-        is_seen = is_real & ~snapshot.is_extra[edges] & ~np.isin(roles, _UNSEEN_ROLES)
+        roles = (labels >> np.uint64(ROLE_SHIFT)).astype(np.uint8)
+        is_hidden = is_shortcut(labels)
+        is_real = ~is_reached[targets] & (~is_hidden | (roles == EdgeRole.KEY))
+        is_seen = is_real & ~is_hidden & ~snapshot.is_extra[edges]
+        is_seen &= ~np.isin(roles, _UNSEEN_ROLES)
         is_seen &= (snapshot.flags[sources] & IS_TRACKED) != 0
         count = snapshot.count
         self._explained = np.bincount(targets[is_real], minlength=count)
@@ -84,6 +86,8 @@ def find_unreached(snapshot: HeapSnapshot, is_reached: Booleans) -> list[Stage]:
 
 def _native(snapshot: HeapSnapshot, nodes: Numbers) -> list[Stage]:
     """Classes by name; iterators, which a running loop may hold; then everything else."""
+    is_our_type = np.array([is_ours(kind.module) for kind in snapshot.type_table], np.bool_)
+    nodes = nodes[~is_our_type[snapshot.types[nodes]]]
     is_class = (snapshot.flags[nodes] & IS_CLASS) != 0
     kinds = {kind.address: kind for kind in snapshot.type_table if kind.address}
     files = Owners(snapshot.meta).files

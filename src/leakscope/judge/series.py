@@ -42,6 +42,8 @@ _ROWS = {IN_USE: "in_use_bytes", HELD: "held_bytes", BLOCKS: "blocks_count", RSS
 _SAMPLES = {USS: "uss_bytes", FILES: "file_bytes"}
 _EXACT = {IN_USE, HELD, BLOCKS}
 
+_LONGEST_START_UP_NS = 30e9
+"""Importing the largest frameworks takes up to 20 s on a slow disk."""
 _WORTH_A_LOOK = 0.1
 _RISE_WORTH_A_WORD = 16 * 2.0**20
 
@@ -143,24 +145,27 @@ class RunSeries:
             if ns is not None
         ]
         first, last = min(moments, default=0), max(moments, default=0)
-        return clock_axis(
-            max([first, *self._marked("imported", "armed", "compiled")]),
-            min([last, *self._marked("exiting", "end")]),
-            self._not_its_own(),
-        )
+        end = min([last, *self._marked("exiting", "end")])
+        starts = [
+            one for one in self._marked("imported", "compiled") if not _is_late(one, first, end)
+        ]
+        begin = max([first, *self._marked("armed"), *starts])
+        return clock_axis(begin, end, self._not_its_own(begin, end))
 
     def _marked(self, *what: str) -> list[int]:
         """When the main process was done importing, when it began to clean up: what memory does
         before and after is not what the program does."""
         return [mark.at.mono_ns for mark in self._marks_of_main(what)]
 
-    def _not_its_own(self) -> list[tuple[float, float]]:
+    def _not_its_own(self, begin: float, end: float) -> list[tuple[float, float]]:
         """When the main process waited for a look, or loaded modules: their memory stays, and is
-        no growth."""
-        return [
-            (mark.at.mono_ns - mark.duration_ns, mark.at.mono_ns)
-            for mark in self._marks_of_main((*LOOKS, IMPORTING))
-        ]
+        no growth. A program that loads modules most of the time does so as its work."""
+        looks, imports = (
+            [(mark.at.mono_ns - mark.duration_ns, mark.at.mono_ns) for mark in marks]
+            for marks in (self._marks_of_main(LOOKS), self._marks_of_main((IMPORTING,)))
+        )
+        loading = sum(min(until, end) - max(since, begin) for since, until in imports)
+        return looks if loading > (end - begin) / 2 else [*looks, *imports]
 
     def _marks_of_main(self, what: Sequence[str]) -> list[Mark]:
         main = {process for process, start in self.recording.starts.items() if start.kind == "main"}
@@ -288,6 +293,12 @@ def _series(key: SeriesKey, steps: Floats, values: Floats) -> Series | None:
         is_exact=is_exact,
         resolution=0.0 if is_exact else _SEGMENT,
     )
+
+
+def _is_late(started_ns: float, first_ns: float, end_ns: float) -> bool:
+    """Whether new modules came to the very end of a long run: that is its work, not its start."""
+    life = end_ns - first_ns
+    return life > _LONGEST_START_UP_NS and end_ns - started_ns < life / 10
 
 
 def before_release(values: Floats, kept: NDArray[np.intp]) -> NDArray[np.intp]:

@@ -8,12 +8,14 @@ what the clock on the wall said, which machines of a cluster agree on.
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Sequence
 
 import msgspec
 
 from leakscope import errors
 from leakscope.model import (
+    BlackBox,
     Gap,
     Machine,
     Moment,
@@ -21,6 +23,7 @@ from leakscope.model import (
     Pulses,
     Record,
     Run,
+    Snapshot,
 )
 from leakscope.record.format import (
     SUFFIX,
@@ -31,6 +34,7 @@ from leakscope.record.format import (
     write_run,
 )
 from leakscope.record.reader import read_lines, read_run
+from leakscope.record.snapshot_file import FOLDER
 from leakscope.record.writer import Writer
 
 
@@ -75,6 +79,7 @@ class _Mover:
         self._shift_ns = shift_ns
         self._taken = taken
         self._names: dict[str, str] = {}
+        self._out = ""
 
     def move(self, out: str, number: int) -> None:
         for file in sorted(os.listdir(self._directory)):
@@ -85,6 +90,7 @@ class _Mover:
                 name = f"{file.removesuffix(SUFFIX)}.{self._host}.{number}{SUFFIX}"
             else:
                 name = file.replace(process, self._name(process), 1)
+            self._out = out
             writer = Writer(os.path.join(out, name))
             torn = 0
             for record in read_lines(os.path.join(self._directory, file)):
@@ -115,6 +121,10 @@ class _Mover:
             changes["process"] = self._name(record.process)
         if isinstance(record, ProcessStart):
             changes["host"] = self._host
+        if isinstance(record, Snapshot) and record.file:
+            changes["file"] = self._copied(record.file, str(changes["process"]))
+        if isinstance(record, BlackBox) and record.snapshot:
+            changes["snapshot"] = self._copied(record.snapshot, str(changes["process"]))
         if isinstance(record, Pulses):
             column = record.columns.get("mono_ns")
             if column:
@@ -123,6 +133,17 @@ class _Mover:
             at: Moment = record.at
             changes["at"] = msgspec.structs.replace(at, mono_ns=at.mono_ns + self._shift_ns)
         return msgspec.structs.replace(record, **changes)
+
+    def _copied(self, file: str, process: str) -> str:
+        """A heap snapshot, under the new name of its process; nothing if it is not there."""
+        number = file.rpartition("-")[2]
+        name = f"{FOLDER}/{process}-{number}"
+        try:
+            os.makedirs(os.path.join(self._out, FOLDER), exist_ok=True)
+            shutil.copyfile(os.path.join(self._directory, file), os.path.join(self._out, name))
+        except FileNotFoundError:
+            return ""
+        return name
 
     def _shifted(self, column: list[int | None]) -> list[int | None]:
         """Differences stay what they are; the first value carries the clock."""

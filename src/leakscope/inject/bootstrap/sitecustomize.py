@@ -296,6 +296,7 @@ class _FrameworkFinder:
         self._directory = directory
         self._waiter = waiter
         self._imported_ns = time.monotonic_ns()
+        self._names = set()
         self._is_started = False
 
     def say_when(self, directory):
@@ -316,7 +317,9 @@ class _FrameworkFinder:
             or name.partition(".")[0] == "leakscope"
             or not (self._waiter is None or self._waiter.is_main_thread())
         )
-        if not self._is_started and not is_ours:
+        # A module that is imported again, under the same name, is the program at work.
+        if not self._is_started and not is_ours and name not in self._names:
+            self._names.add(name)
             now = time.monotonic_ns()
             self._is_started = now - self._imported_ns > _START_UP_PAUSE_NS
             if not self._is_started:

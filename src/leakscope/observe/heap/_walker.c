@@ -84,6 +84,18 @@ typedef struct {
 typedef struct { PyObject *values[1]; } Values;
 #endif
 
+#if !AT_LEAST(14)
+#define HAS_LINKS
+#endif
+
+/* The collector's lists, the same in 3.11 to 3.13: each tracked object has two words in front of it,
+   the next and the previous one (whose lowest two bits are flags). */
+typedef struct { uintptr_t next, prev; } Link;
+typedef struct { Link head; int threshold, count; } Generation;
+typedef struct { Generation generations[3]; Link *generation0; Generation permanent; } Generations;
+
+static Generations *generations; /* NULL if they were not found where they should be */
+
 static inline void *entries_of(Keys *keys)
 {
     return keys->indices + ((size_t)1 << keys->log2_index_bytes);
@@ -118,15 +130,17 @@ typedef struct Block {
 #define REGION_WORDS ((1u << (REGION_BITS - 4)) / 64)
 
 typedef struct {
-    uint64_t seen[REGION_WORDS];      /* objects that are written or wait to be */
+    uint64_t *seen;                   /* objects that are written or wait to be */
     uint64_t namespace[REGION_WORDS]; /* dicts that are a namespace */
     uint64_t named[REGION_WORDS];     /* strings that were asked for as a name ... */
     uint64_t nameless[REGION_WORDS];  /* ... and must not be written */
     uint64_t lent[REGION_WORDS];      /* objects that `extra` refers to */
-    uint64_t listed[REGION_WORDS];    /* objects that the list of tracked objects refers to */
+    uint64_t listed[REGION_WORDS];    /* objects that gc.get_objects() refers to */
 } Region;
 
 typedef struct { uintptr_t key; Region *region; } RegionSlot;
+
+#define NEAR 64
 
 /* ---- What is known about a type ---------------------------------------------------------------- */
 
@@ -191,8 +205,10 @@ typedef struct {
     Block *blocks;
     RegionSlot *regions;
     size_t region_room, n_regions;
-    uintptr_t last_key;
-    Region *last_region, *spare;
+    RegionSlot near[NEAR]; /* those used last */
+    Region *spare;         /* stands in where memory has run out */
+    char *large; /* a large page for bits, from its end on */
+    size_t large_left;
 
     TypeInfo *type_cache[TYPE_CACHE];
     TypeInfo **type_buckets;
@@ -204,6 +220,9 @@ typedef struct {
     uintptr_t ahead[AHEAD];
     unsigned first_ahead, n_ahead;
 
+    bool by_links;  /* tracked objects come from the collector's own lists */
+    bool from_list; /* gc.get_objects() was needed: it holds a reference to each object */
+    uint64_t n_left, n_met; /* tracked objects that were left to those lists, and met in them */
     PyObject *extra, *wanted;
     PyTypeObject *ndarray;
     uint64_t edges_of_this;
@@ -308,6 +327,27 @@ static bool more_regions(Walk *w)
     return true;
 }
 
+#define LARGE_PAGE (2u << 20)
+
+/* The bits `seen` of a region. They are read for every reference, so they are in large pages where
+   the kernel has them. */
+static uint64_t *take_seen(Walk *w)
+{
+    size_t bytes = REGION_WORDS * sizeof(uint64_t);
+    if (w->large_left < bytes) {
+        char *fresh = take(w, 2 * LARGE_PAGE);
+        if (!fresh)
+            return NULL;
+        w->large = (char *)(((uintptr_t)fresh + LARGE_PAGE - 1) & ~(uintptr_t)(LARGE_PAGE - 1));
+        w->large_left = LARGE_PAGE;
+#ifdef MADV_HUGEPAGE
+        madvise(w->large, LARGE_PAGE, MADV_HUGEPAGE);
+#endif
+    }
+    w->large_left -= bytes;
+    return (uint64_t *)(w->large + w->large_left);
+}
+
 static __attribute__((noinline)) Region *find_region(Walk *w, uintptr_t key)
 {
     size_t at = hashed(key, w->region_room);
@@ -321,20 +361,20 @@ static __attribute__((noinline)) Region *find_region(Walk *w, uintptr_t key)
             return find_region(w, key);
         }
         region = take(w, sizeof(Region));
-        if (!region)
+        if (!region || !(region->seen = take_seen(w)))
             return w->spare;
         w->regions[at] = (RegionSlot){key, region};
         w->n_regions++;
     }
-    w->last_key = key;
-    w->last_region = region;
+    w->near[key % NEAR] = (RegionSlot){key, region};
     return region;
 }
 
 static inline Region *region_of(Walk *w, uintptr_t address)
 {
     uintptr_t key = address >> REGION_BITS;
-    return likely(key == w->last_key) ? w->last_region : find_region(w, key);
+    const RegionSlot *near = &w->near[key % NEAR];
+    return likely(near->key == key && near->region) ? near->region : find_region(w, key);
 }
 
 static inline unsigned slot_of(uintptr_t address)
@@ -346,8 +386,10 @@ static inline unsigned slot_of(uintptr_t address)
 static inline bool test_and_set(uint64_t *bits, unsigned slot)
 {
     uint64_t bit = 1ull << (slot & 63), word = bits[slot >> 6];
+    if (word & bit)
+        return true;
     bits[slot >> 6] = word | bit;
-    return (word & bit) != 0;
+    return false;
 }
 
 static inline bool test(const uint64_t *bits, unsigned slot)
@@ -355,10 +397,22 @@ static inline bool test(const uint64_t *bits, unsigned slot)
     return (bits[slot >> 6] >> (slot & 63)) & 1;
 }
 
+/* Let an object wait if it is met for the first time. There is no branch on that: it could not be
+   predicted, and the processor would wait for the bit. */
 static inline void reach(Walk *w, uintptr_t address)
 {
-    if (!test_and_set(region_of(w, address)->seen, slot_of(address)))
-        add(w, &w->waiting, address);
+    if (unlikely(w->waiting.n == w->waiting.room) && !grow(w, &w->waiting))
+        return;
+    unsigned slot = slot_of(address);
+    uint64_t *word = &region_of(w, address)->seen[slot >> 6], old = *word;
+    *word = old | 1ull << (slot & 63);
+    w->waiting.at[w->waiting.n] = address;
+    w->waiting.n += !((old >> (slot & 63)) & 1);
+}
+
+static inline bool is_namespace(Walk *w, PyObject *dict)
+{
+    return test(region_of(w, (uintptr_t)dict)->namespace, slot_of((uintptr_t)dict));
 }
 
 static inline void mark_namespace(Walk *w, PyObject *dict)
@@ -396,9 +450,9 @@ static void write_all(Walk *w, const char *at, size_t left)
 
 static __attribute__((noinline)) void flush(Walk *w, Out *out)
 {
-    uint64_t length = (uint64_t)(out->at - out->start) - 16;
-    if (!length)
+    if (!out->start || out->at == out->start + 16)
         return;
+    uint64_t length = (uint64_t)(out->at - out->start) - 16;
     memcpy(out->start, out->tag, 8);
     memcpy(out->start + 8, &length, 8);
     while ((out->at - out->start) & 7)
@@ -533,7 +587,7 @@ static bool may_be_written(PyObject *name)
 
 static __attribute__((noinline)) bool write_name(Walk *w, PyObject *name, Region *region)
 {
-    if (!may_be_written(name)) {
+    if (!PyUnicode_CheckExact(name) || !may_be_written(name)) {
         test_and_set(region->nameless, slot_of((uintptr_t)name));
         return false;
     }
@@ -547,8 +601,6 @@ static __attribute__((noinline)) bool write_name(Walk *w, PyObject *name, Region
 /* The part of a label that says the name; 0 if it has none that may be written. */
 static inline uint64_t name_bits(Walk *w, PyObject *name)
 {
-    if (!PyUnicode_CheckExact(name))
-        return 0;
     Region *region = region_of(w, (uintptr_t)name);
     unsigned slot = slot_of((uintptr_t)name);
     if (likely(test_and_set(region->named, slot)))
@@ -1166,10 +1218,10 @@ static void function_candidates(Walk *w, PyObject *o)
 static void put_function_shortcuts(Walk *w, PyObject *o)
 {
     PyFunctionObject *f = (PyFunctionObject *)o;
-    if (!f->func_code || !PyCode_Check(f->func_code))
-        return;
     PyCodeObject *code = (PyCodeObject *)f->func_code;
     PyObject *cells = f->func_closure, *defaults = f->func_defaults, *by_name = f->func_kwdefaults;
+    if (!(cells || defaults || by_name) || !code || !PyCode_Check(code))
+        return;
     if (cells && PyTuple_Check(cells))
         for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(cells); i++)
             put_edge(w, (uintptr_t)PyTuple_GET_ITEM(cells, i), ROLE(CLOSURE) | SHORTCUT |
@@ -1514,9 +1566,21 @@ static void put_array(Walk *w, PyObject *o)
 
 /* ---- Objects ----------------------------------------------------------------------------------- */
 
+/* Of code that a program makes at run time (`<string>`, `<eval_with_key>`, dataclasses). The parts of
+   code from files are half of all objects after large imports, and do not grow: they are left out. */
+static bool is_made_at_run_time(const PyCodeObject *code)
+{
+    PyObject *file = code->co_filename;
+    return file && PyUnicode_Check(file) && is_ready(file) && PyUnicode_GET_LENGTH(file) > 0 &&
+           PyUnicode_READ_CHAR(file, 0) == '<';
+}
+
+/* What code refers to: it is not known to the collector. */
 static void put_code_references(Walk *w, PyObject *o)
 {
     PyCodeObject *code = (PyCodeObject *)o;
+    if (!is_made_at_run_time(code))
+        return;
     PyObject *parts[] = {
         code->co_consts, code->co_names, code->co_exceptiontable, code->co_localsplusnames,
         code->co_localspluskinds, code->co_filename, code->co_name, code->co_qualname,
@@ -1606,6 +1670,9 @@ static inline bool is_immortal(PyObject *o)
 #endif
 }
 
+/* How the walk came to an object: it is added to its address, which is a multiple of 8. */
+enum { FOUND = 0, IS_TRACKED = 1, IS_LENT = 2, ORIGIN = 3 };
+
 static Py_ssize_t times_lent(const Walk *w, PyObject *o)
 {
     Py_ssize_t times = 0;
@@ -1614,28 +1681,33 @@ static Py_ssize_t times_lent(const Walk *w, PyObject *o)
     return times;
 }
 
-static uint64_t reference_count(Walk *w, PyObject *o, const Region *region, unsigned slot)
+/* The reference count without the references that the walk itself holds. */
+static inline uint64_t reference_count(Walk *w, PyObject *o, unsigned origin)
 {
     Py_ssize_t count = Py_REFCNT(o);
-    if (test(region->listed, slot))
+    if (unlikely(w->from_list) && test(region_of(w, (uintptr_t)o)->listed, slot_of((uintptr_t)o)))
         count--;
-    if (unlikely(test(region->lent, slot)))
+    if (unlikely(origin & IS_LENT))
         count -= times_lent(w, o);
     return count < 0 ? 0 : count > UINT32_MAX ? UINT32_MAX : (uint64_t)count;
 }
 
-static void write_object(Walk *w, const TypeInfo *info, PyObject *o)
+static inline bool is_gc(const TypeInfo *info, PyObject *o)
 {
-    bool gc = info->gc && (!info->asks_gc || info->type->tp_is_gc(o));
-    Region *region = region_of(w, (uintptr_t)o);
-    unsigned slot = slot_of((uintptr_t)o);
-    bool namespace = info->shape == MAPPING && test(region->namespace, slot);
+    return info->gc && (!info->asks_gc || info->type->tp_is_gc(o));
+}
+
+static inline void write_object(Walk *w, const TypeInfo *info, PyObject *o, unsigned origin)
+{
+    bool gc = is_gc(info, o), namespace = false;
     uint64_t flags = info->flags | shallow_bytes(info, o);
-    uint64_t count = reference_count(w, o, region, slot);
-    if (gc && PyObject_GC_IsTracked(o))
+    uint64_t count = reference_count(w, o, origin);
+    if (origin & IS_TRACKED || (gc && !w->by_links && PyObject_GC_IsTracked(o)))
         flags |= TRACKED;
-    if (namespace)
+    if (info->shape == MAPPING && is_namespace(w, o)) {
         flags |= NAMESPACE_DICT;
+        namespace = true;
+    }
     if (is_immortal(o))
         flags |= IMMORTAL;
     w->edges_of_this = 0;
@@ -1654,15 +1726,45 @@ static void write_object(Walk *w, const TypeInfo *info, PyObject *o)
 }
 
 /* Write an object, but a dict later: by then all who could have it as their namespace are known. */
-static inline void take_object(Walk *w, PyObject *o)
+static inline void take_object(Walk *w, uintptr_t address, unsigned origin)
 {
+    PyObject *o = (PyObject *)address;
     TypeInfo *info = info_of(w, Py_TYPE(o));
     if (unlikely(!info))
         return;
+    if (w->by_links && !(origin & IS_TRACKED) && is_gc(info, o) && ((Link *)o - 1)->next) {
+        w->n_left++; /* its turn comes in the collector's lists */
+        return;
+    }
     if (info->type == &PyDict_Type)
-        add(w, &w->dicts, (uintptr_t)o);
+        add(w, &w->dicts, address | origin);
     else
-        write_object(w, info, o);
+        write_object(w, info, o, origin);
+}
+
+/* Ask for the memory of an object: its header and its first fields may be in two lines. */
+static inline void fetch(uintptr_t address)
+{
+    __builtin_prefetch((void *)(address - 16));
+    __builtin_prefetch((void *)(address + 40));
+}
+
+/* Ask for what an object will be asked for first, once its own memory is there. */
+static inline void fetch_parts(PyObject *o)
+{
+    PyTypeObject *type = Py_TYPE(o);
+    if (type == &PyFunction_Type) {
+        char *code = (char *)((PyFunctionObject *)o)->func_code;
+        __builtin_prefetch(code);
+        __builtin_prefetch(code + offsetof(PyCodeObject, co_filename));
+        __builtin_prefetch(code + offsetof(PyCodeObject, co_extra));
+    }
+    else if (type == &PyList_Type)
+        __builtin_prefetch(((PyListObject *)o)->ob_item);
+#if !AT_LEAST(12)
+    else if (type->tp_flags & Py_TPFLAGS_MANAGED_DICT)
+        __builtin_prefetch(((void **)o)[-4]);
+#endif
 }
 
 /* Take the objects that wait, except the last few, whose memory is on its way to the cache. */
@@ -1671,15 +1773,15 @@ static void take_waiting(Walk *w, unsigned leave)
     while (!w->error) {
         while (w->n_ahead < AHEAD && w->waiting.n) {
             uintptr_t address = w->waiting.at[--w->waiting.n];
-            __builtin_prefetch((void *)address);
+            fetch(address);
             w->ahead[(w->first_ahead + w->n_ahead++) % AHEAD] = address;
         }
         if (w->n_ahead <= leave)
             return;
-        PyObject *o = (PyObject *)w->ahead[w->first_ahead];
+        uintptr_t address = w->ahead[w->first_ahead];
         w->first_ahead = (w->first_ahead + 1) % AHEAD;
         w->n_ahead--;
-        take_object(w, o);
+        take_object(w, address, FOUND);
     }
 }
 
@@ -1688,12 +1790,17 @@ static void take_start(Walk *w)
     size_t n = w->start.n;
     for (size_t i = 0; i < n && !w->error; i++) {
         if (i + AHEAD < n)
-            __builtin_prefetch((void *)w->start.at[i + AHEAD]);
-        take_object(w, (PyObject *)w->start.at[i]);
+            fetch(w->start.at[i + AHEAD] & ~(uintptr_t)ORIGIN);
+        take_object(w, w->start.at[i] & ~(uintptr_t)ORIGIN, w->start.at[i] & ORIGIN);
         if (w->waiting.n)
             take_waiting(w, AHEAD - 1);
     }
     take_waiting(w, 0);
+}
+
+static inline PyDictObject *dict_at(const Walk *w, size_t i)
+{
+    return (PyDictObject *)(w->dicts.at[i] & ~(uintptr_t)ORIGIN);
 }
 
 static void take_dicts(Walk *w)
@@ -1701,10 +1808,10 @@ static void take_dicts(Walk *w)
     TypeInfo *info = info_of(w, &PyDict_Type);
     for (size_t i = 0; info && i < w->dicts.n && !w->error; i++) {
         if (i + AHEAD < w->dicts.n)
-            __builtin_prefetch((void *)w->dicts.at[i + AHEAD]);
+            fetch((uintptr_t)dict_at(w, i + AHEAD));
         if (i + AHEAD / 2 < w->dicts.n)
-            __builtin_prefetch(((PyDictObject *)w->dicts.at[i + AHEAD / 2])->ma_keys);
-        write_object(w, info, (PyObject *)w->dicts.at[i]);
+            fetch((uintptr_t)dict_at(w, i + AHEAD / 2)->ma_keys);
+        write_object(w, info, (PyObject *)dict_at(w, i), w->dicts.at[i] & ORIGIN);
         if (w->waiting.n)
             take_waiting(w, AHEAD - 1);
         if (i + 1 == w->dicts.n)
@@ -1714,22 +1821,94 @@ static void take_dicts(Walk *w)
 
 /* ---- Where the walk starts --------------------------------------------------------------------- */
 
-static void start_with(Walk *w, PyObject *o)
+static inline void start_with(Walk *w, PyObject *o, unsigned origin)
 {
-    if (!test_and_set(region_of(w, (uintptr_t)o)->seen, slot_of((uintptr_t)o)))
-        add(w, &w->start, (uintptr_t)o);
+    if (o != w->extra && !test_and_set(region_of(w, (uintptr_t)o)->seen, slot_of((uintptr_t)o)))
+        add(w, &w->start, (uintptr_t)o | origin);
+}
+
+static void start_with_extra(Walk *w)
+{
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(w->extra) && !w->error; i++) {
+        PyObject *o = PyList_GET_ITEM(w->extra, i);
+        test_and_set(region_of(w, (uintptr_t)o)->lent, slot_of((uintptr_t)o));
+        start_with(w, o, IS_LENT);
+    }
+    PyObject *modules = PyImport_GetModuleDict(); /* reaches what gc.freeze() hides from an API */
+    if (modules)
+        start_with(w, modules, IS_LENT);
+}
+
+/* Take a tracked object from the collector's lists. */
+static inline void take_linked(Walk *w, PyObject *o)
+{
+    Region *region = region_of(w, (uintptr_t)o);
+    unsigned slot = slot_of((uintptr_t)o);
+    if (test_and_set(region->seen, slot))
+        w->n_met++; /* a reference led to it before */
+    take_object(w, (uintptr_t)o, test(region->lent, slot) ? IS_TRACKED | IS_LENT : IS_TRACKED);
+    if (w->waiting.n)
+        take_waiting(w, AHEAD - 1);
+}
+
+/* Take the objects of one list, following its links some objects ahead. False if the list is not
+   sound: each link's next must have it as its previous one. */
+static bool take_list(Walk *w, Link *head)
+{
+    Link *window[AHEAD], *previous = head, *link = (Link *)head->next;
+    size_t read = 0, taken = 0;
+    while (!w->error) {
+        if (link != head) {
+            if ((Link *)(link->prev & ~(uintptr_t)3) != previous)
+                return false;
+            window[read++ % AHEAD] = link;
+            previous = link;
+            link = (Link *)link->next;
+            fetch((uintptr_t)(link + 1));
+            if (read - taken > AHEAD / 2)
+                fetch_parts((PyObject *)(window[(read - AHEAD / 2) % AHEAD] + 1));
+            if (read - taken < AHEAD)
+                continue;
+        }
+        if (taken == read)
+            break;
+        PyObject *o = (PyObject *)(window[taken++ % AHEAD] + 1);
+        if (o != w->extra)
+            take_linked(w, o);
+    }
+    return true;
+}
+
+/* Take all tracked objects from the collector's own lists. No reference count is written to: pages
+   that a process shares with its parent stay shared, and gc.freeze() hides nothing. False if the
+   lists are not sound, or objects are in none of them: a collection is under way. */
+static bool take_by_links(Walk *w)
+{
+    if (generations->generation0 != &generations->generations[0].head)
+        return false;
+    w->by_links = true;
+    start_with_extra(w);
+    take_start(w);
+    for (int i = 0; i < 3; i++)
+        if (!take_list(w, &generations->generations[i].head))
+            return false;
+    if (!take_list(w, &generations->permanent.head))
+        return false;
+    take_waiting(w, 0);
+    take_dicts(w);
+    return w->n_left == w->n_met;
 }
 
 #if AT_LEAST(12)
 static int start_with_tracked(PyObject *o, void *walk)
 {
     Walk *w = walk;
-    if (o != w->extra)
-        start_with(w, o);
+    start_with(w, o, IS_TRACKED);
     return !w->error;
 }
 
-static PyObject *start_set(Walk *w)
+/* Start with all tracked objects. Returns what holds them. */
+static PyObject *start_with_all(Walk *w)
 {
     PyUnstable_GC_VisitObjects(start_with_tracked, w);
     return Py_NewRef(Py_None);
@@ -1737,47 +1916,47 @@ static PyObject *start_set(Walk *w)
 #else
 static PyObject *get_objects; /* gc.get_objects */
 
-/* All tracked objects; returns the list that holds them. */
-static PyObject *start_set(Walk *w)
+/* Start with all tracked objects. Returns what holds them. */
+static PyObject *start_with_all(Walk *w)
 {
     PyObject *list = PyObject_CallNoArgs(get_objects);
     if (!list || !PyList_CheckExact(list))
         return list;
+    w->from_list = true;
+    test_and_set(region_of(w, (uintptr_t)list)->seen, slot_of((uintptr_t)list));
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list) && !w->error; i++) {
         PyObject *o = PyList_GET_ITEM(list, i);
-        if (o == w->extra || o == list)
-            continue;
-        start_with(w, o);
         test_and_set(region_of(w, (uintptr_t)o)->listed, slot_of((uintptr_t)o));
+        start_with(w, o, IS_TRACKED);
     }
     return list;
 }
 #endif
 
-static void start_with_extra(Walk *w)
+/* Take all tracked objects as the collector's API gives them. Returns what holds them. */
+static PyObject *take_by_list(Walk *w)
 {
-    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(w->extra) && !w->error; i++) {
-        PyObject *o = PyList_GET_ITEM(w->extra, i);
-        test_and_set(region_of(w, (uintptr_t)o)->lent, slot_of((uintptr_t)o));
-        if (o != w->extra)
-            start_with(w, o);
+    start_with_extra(w);
+    PyObject *held = start_with_all(w);
+    if (held) {
+        take_start(w);
+        take_dicts(w);
     }
-    PyObject *modules = PyImport_GetModuleDict(); /* reaches what gc.freeze() hides since 3.12 */
-    if (modules)
-        start_with(w, modules);
+    return held;
 }
 
 /* ---- The walk ---------------------------------------------------------------------------------- */
 
 static bool prepare(Walk *w)
 {
-    w->last_key = ~(uintptr_t)0;
     w->spare = take(w, sizeof(Region));
+    if (w->spare)
+        w->spare->seen = take_seen(w);
     w->candidate_room = 4096;
     w->candidates = take(w, w->candidate_room * sizeof(Edge));
     w->type_room = 8192;
     w->type_buckets = take(w, w->type_room * sizeof(TypeInfo *));
-    return w->spare && w->candidates && w->type_buckets && more_regions(w) &&
+    return w->spare && w->spare->seen && w->candidates && w->type_buckets && more_regions(w) &&
            open_out(w, &w->objects, "objects") && open_out(w, &w->edges, "edges") &&
            open_out(w, &w->names, "names") && open_out(w, &w->types, "types") &&
            open_out(w, &w->arrays, "arrays");
@@ -1795,11 +1974,9 @@ static void give_back(Walk *w)
     }
 }
 
-static void take_everything(Walk *w)
+/* Write out what is in the buffers. */
+static void flush_all(Walk *w)
 {
-    start_with_extra(w);
-    take_start(w);
-    take_dicts(w);
     flush(w, &w->objects);
     flush(w, &w->edges);
     flush(w, &w->names);
@@ -1853,6 +2030,31 @@ static bool good_arguments(PyObject *extra, PyObject *wanted, PyObject *ndarray)
     return true;
 }
 
+/* False if the walk has to be done again another way; the file is as it was before. */
+static bool walk_by_links(Walk *w)
+{
+    off_t begin = lseek(w->fd, 0, SEEK_CUR);
+    if (!generations || begin < 0)
+        return false;
+    if (!prepare(w) || take_by_links(w) || w->error) {
+        flush_all(w);
+        return true;
+    }
+    Walk fresh = {.fd = w->fd, .extra = w->extra, .wanted = w->wanted, .ndarray = w->ndarray};
+    give_back(w);
+    memcpy(w, &fresh, sizeof fresh);
+    if (ftruncate(w->fd, begin) < 0 || lseek(w->fd, begin, SEEK_SET) < 0)
+        fail(w, errno);
+    return w->error != 0;
+}
+
+static PyObject *walk_by_list(Walk *w)
+{
+    PyObject *held = prepare(w) ? take_by_list(w) : NULL;
+    flush_all(w);
+    return held;
+}
+
 PyDoc_STRVAR(walk_doc,
 "walk(fd, extra, wanted, ndarray)\n--\n\n"
 "Append every object to a snapshot file.\n\n"
@@ -1878,13 +2080,10 @@ static PyObject *walk(PyObject *module, PyObject *const *args, Py_ssize_t n_args
     w->ndarray = ndarray == Py_None ? NULL : (PyTypeObject *)ndarray;
     int collecting = PyGC_Disable(); /* making the results must not run the program's finalizers */
     PyObject *held = NULL, *result = NULL;
-    if (prepare(w))
-        held = start_set(w);
-    if (held || w->error) {
-        if (held && !w->error)
-            take_everything(w);
+    if (!walk_by_links(w))
+        held = walk_by_list(w);
+    if (!PyErr_Occurred())
         result = result_of(w);
-    }
     give_back(w);
     munmap(w, sizeof(Walk));
     Py_XDECREF(held);
@@ -2146,6 +2345,40 @@ static bool check_locals(PyObject *probes)
            variables_are(frame, c, d, d);
 }
 
+#ifdef HAS_LINKS
+static bool threshold_is(PyObject *thresholds, int i, int found)
+{
+    return PyLong_AsLong(PyTuple_GET_ITEM(thresholds, i)) == found;
+}
+
+/* A new object is the last of the youngest list, so its next is the head of that list. */
+static void find_generations(void)
+{
+    PyObject *gc = PyImport_ImportModule("gc");
+    PyObject *thresholds = gc ? PyObject_CallMethod(gc, "get_threshold", NULL) : NULL;
+    int collecting = PyGC_Disable();
+    PyObject *fresh = PyList_New(0);
+    if (thresholds && PyTuple_Check(thresholds) && PyTuple_GET_SIZE(thresholds) == 3 && fresh) {
+        Link *link = (Link *)fresh - 1;
+        Generations *found = (Generations *)link->next;
+        if (found && (Link *)found->generations[0].head.prev == link &&
+            found->generation0 == &found->generations[0].head &&
+            threshold_is(thresholds, 0, found->generations[0].threshold) &&
+            threshold_is(thresholds, 1, found->generations[1].threshold) &&
+            threshold_is(thresholds, 2, found->generations[2].threshold))
+            generations = found;
+    }
+    Py_XDECREF(fresh);
+    if (collecting)
+        PyGC_Enable();
+    Py_XDECREF(thresholds);
+    Py_XDECREF(gc);
+    PyErr_Clear();
+}
+#else
+static void find_generations(void) {}
+#endif
+
 /* Compare what the layouts give with the truth; what differs is not used. */
 static void check_layouts(void)
 {
@@ -2193,6 +2426,7 @@ static int execute(PyObject *module)
 #endif
     code_sizeof = own_sizeof(&PyCode_Type);
     check_layouts();
+    find_generations();
     if (PyModule_AddObjectRef(module, "layout_ok", dicts_ok && attributes_ok && locals_ok ? Py_True : Py_False) < 0 ||
         PyModule_AddObjectRef(module, "dicts_ok", dicts_ok ? Py_True : Py_False) < 0 ||
         PyModule_AddObjectRef(module, "attributes_ok", attributes_ok ? Py_True : Py_False) < 0 ||

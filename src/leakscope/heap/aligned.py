@@ -1,0 +1,95 @@
+"""The groups of several snapshots side by side: the same path is the same row."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from leakscope.heap.arrays import AnyArray, Booleans, Indices, Numbers
+from leakscope.heap.groups import Groups, levels_of
+
+
+class Aligned:
+    """One row a path, one column a snapshot. Row 0 is above all roots."""
+
+    def __init__(self, snapshots: Sequence[Groups]) -> None:
+        self.snapshots = list(snapshots)
+        identities = np.concatenate([groups.identities for groups in snapshots])
+        found, inverse = np.unique(identities, return_inverse=True)
+        size = len(found)
+        ends = np.cumsum([len(groups) for groups in snapshots])
+        self.rows: list[Numbers] = np.split(inverse, ends[:-1])
+        """Row of each group, snapshot by snapshot."""
+        self.parents: Indices = np.zeros(size, np.int32)
+        self.last_groups: Indices = np.full(size, -1, np.int32)
+        """The group in the last snapshot; -1 if it has none."""
+        self.counts: Numbers = np.zeros((len(snapshots), size), np.int64)
+        self.bytes: Numbers = np.zeros_like(self.counts)
+        self.lengths: Numbers = np.zeros_like(self.counts)
+        for at, groups in enumerate(snapshots):
+            rows = self.rows[at]
+            self.parents[rows] = rows[np.maximum(groups.parents, 0)]
+            self.counts[at, rows] = groups.counts
+            self.bytes[at, rows] = groups.bytes
+            self.lengths[at, rows] = groups.lengths
+        self.last_groups[self.rows[-1]] = np.arange(len(snapshots[-1]))
+        self.levels = levels_of(self.parents)
+        self.below: Numbers = self._sum_below()
+        """Bytes of each row with everything below it."""
+        self._order, self._bounds = self._by_parent()
+        self._begin, self._size = self._intervals()
+
+    def children(self, row: int) -> Numbers:
+        return self._order[self._bounds[row] : self._bounds[row + 1]]
+
+    def is_below(self, rows: AnyArray, top: int) -> Booleans:
+        """Whether each row is `top` or below it."""
+        begin = self._begin[rows]
+        found: Booleans = begin >= self._begin[top]
+        found &= begin < self._begin[top] + self._size[top]
+        return found
+
+    def path(self, row: int) -> list[int]:
+        """The rows from a root down to this one."""
+        path = []
+        while row > 0:
+            path.append(row)
+            row = int(self.parents[row])
+        path.reverse()
+        return path
+
+    def group_of(self, at: int, row: int) -> int:
+        """The group of a row in one snapshot; -1 if it has none."""
+        found = np.flatnonzero(self.rows[at] == row)
+        return int(found[0]) if len(found) else -1
+
+    def _sum_below(self) -> Numbers:
+        below = self.bytes.copy()
+        for level in reversed(self.levels):
+            for column in below:
+                np.add.at(column, self.parents[level], column[level])
+        return below
+
+    def _by_parent(self) -> tuple[Numbers, Numbers]:
+        """Rows sorted by parent, and where each parent's begin. The top is nobody's child."""
+        order = np.argsort(self.parents, kind="stable")
+        order = order[order != 0]
+        bounds = np.searchsorted(self.parents[order], np.arange(len(self.parents) + 1))
+        return order, bounds
+
+    def _intervals(self) -> tuple[Numbers, Numbers]:
+        """Numbers such that everything below a row is an interval."""
+        size = np.ones(len(self.parents), np.int64)
+        for level in reversed(self.levels):
+            np.add.at(size, self.parents[level], size[level])
+        begin = np.zeros_like(size)
+        for unsorted in self.levels:
+            level = unsorted[np.argsort(self.parents[unsorted], kind="stable")]
+            parents = self.parents[level]
+            before = np.cumsum(size[level]) - size[level]
+            is_first = np.concatenate([[True], parents[1:] != parents[:-1]])
+            firsts = np.flatnonzero(is_first)
+            offset = np.repeat(before[firsts], np.diff(np.concatenate([firsts, [len(level)]])))
+            begin[level] = begin[parents] + 1 + before - offset
+        return begin, size
