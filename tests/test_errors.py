@@ -23,6 +23,7 @@ _ALL = [
     errors.no_such_rule("LS999"),
     errors.no_lines("len"),
     errors.lines_not_watched("train"),
+    errors.no_heap_snapshot("run"),
     errors.not_a_recording("somewhere"),
     errors.no_recording(".leakscope"),
     errors.not_watched(4711, "there is no such process"),

@@ -14,6 +14,7 @@ from leakscope.explain.findings import Scene, findings_of, unexplained_of
 from leakscope.explain.rule import RunCase
 from leakscope.fix.edits import Change
 from leakscope.fix.findings import Fixed, with_diffs
+from leakscope.heap.censuses import device_censuses
 from leakscope.heap.evidence import evidence_of
 from leakscope.judge.crowd import crowd_of
 from leakscope.judge.forecast import forecast
@@ -106,6 +107,7 @@ def _examine(
     engine: Engine = here,
     make_band: Callable[[RunSeries], Band] | None = None,
 ) -> _Examination:
+    recording.censuses += device_censuses(recording)
     run = RunSeries(recording)
     machine = machine_of(recording)
     names = name_processes(recording)

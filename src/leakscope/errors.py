@@ -19,6 +19,7 @@ SLUGS = (
     "hidden-words",
     "lines-not-watched",
     "missing-extra",
+    "no-heap-snapshot",
     "no-lines",
     "no-program",
     "no-recording",
@@ -77,6 +78,15 @@ def command_not_found(name: str) -> LeakscopeError:
         "nor an executable on the PATH",
         do="check the spelling, or give the full path of the program",
         slug="command-not-found",
+    )
+
+
+def no_heap_snapshot(path: str) -> LeakscopeError:
+    return LeakscopeError(
+        f"{_quoted(path)} has no heap snapshot",
+        why="the program ended before one was due, or its memory did not grow",
+        do="run the program longer, or with a larger --budget",
+        slug="no-heap-snapshot",
     )
 
 

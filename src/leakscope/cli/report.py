@@ -4,6 +4,7 @@ leakscope report .leakscope/train-20261115-101500-4711
 leakscope report RUN --format json -o report.json
 leakscope report RUN -o report.html                        charts, findings, who keeps it
 leakscope report RUN --compare OTHER -o report.html        two runs on the same axes
+leakscope report RUN --heap                  what is in memory, by holder
 leakscope report s3://bucket/job.packed      a packed recording, wherever fsspec reaches
 """
 
@@ -14,11 +15,14 @@ import os
 import sys
 from functools import partial
 
+import msgspec
+
 from leakscope import errors
 from leakscope.cli.output import FORMATS, format_of, write_report
 from leakscope.engines import NAMES, engine_of, here
 from leakscope.model import Exhibit, Picture
 from leakscope.render import draws, formats, render
+from leakscope.render.contents import render_contents
 from leakscope.render.redact import redacted
 from leakscope.render.style import Style
 
@@ -29,6 +33,9 @@ def prepare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-o", "--output", metavar="FILE", help="write here instead of stdout")
     parser.add_argument(
         "--compare", metavar="RUN", help="draw this recording on the same axes (html only)"
+    )
+    parser.add_argument(
+        "--heap", action="store_true", help="show what is in memory at the last heap snapshot"
     )
     parser.add_argument(
         "--redact-paths", action="store_true", help="leave out folders and the name of the machine"
@@ -42,6 +49,8 @@ def prepare(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
+    if options.heap:
+        return _show_heap(options)
     known = os.path.splitext(options.output or "")[1].lower() in FORMATS
     chosen = options.format or (format_of(options.output) if known else "terminal")
     if options.compare and not draws(chosen):
@@ -63,6 +72,20 @@ def run(options: argparse.Namespace) -> int:
         return 0
     style = Style.of(sys.stdout, recording=recording)
     sys.stdout.write(render(exhibit.report, chosen, style, exhibit.picture, against))
+    return 0
+
+
+def _show_heap(options: argparse.Namespace) -> int:
+    from leakscope.analysis import load
+    from leakscope.summarise.contents import contents_now
+
+    found = contents_now(load(options.recording))
+    if not found:
+        raise errors.no_heap_snapshot(options.recording)
+    if options.format == "json":
+        sys.stdout.write(msgspec.json.format(msgspec.json.encode(found), indent=1).decode() + "\n")
+    else:
+        sys.stdout.write(render_contents(found, Style.of(sys.stdout)))
     return 0
 
 

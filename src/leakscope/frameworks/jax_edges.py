@@ -22,7 +22,7 @@ _LIBRARIES = ("jaxlib._jax", "jaxlib.xla_extension")
 _CACHES = ("jaxlib.weakref_lru_cache", "jaxlib._jax", "jaxlib.xla_extension")
 
 _SIZE_UNKNOWN = "opaque"
-"""Part of a node that stands for native memory whose size nobody can tell."""
+"""Part of a node that stands for native memory of unknown size."""
 
 _CACHED = "cached"
 """Name of the reference from the key of a weak cache to what is cached for it."""
@@ -38,12 +38,12 @@ _HOST_MEMORY = ("pinned_host", "unpinned_host")
 
 
 class JaxEdges:
-    """What one process's JAX adds to a snapshot."""
+    """Adds JAX's buffers, executables and weak caches to a snapshot."""
 
     name = "jax"
 
     def wanted(self) -> tuple[type, ...]:
-        """Return the classes to be asked; none while JAX is not loaded."""
+        """Return the classes to ask for; none while JAX is not loaded."""
         if _CORE not in sys.modules:
             return ()
         kinds = (_array_class(), _class(_LIBRARIES, "LoadedExecutable"), _cache_class())
@@ -60,14 +60,14 @@ class JaxEdges:
         for one in found:
             kind = type(one)
             try:
-                if kind is array:
-                    arrays.read(one)
-                    lines.note(one)
-                elif kind is cache:
+                if cache is not None and issubclass(kind, cache):
                     _read_cache(one, extras)
+                    continue
+                lines.note(one)
+                if array is not None and issubclass(kind, array):
+                    arrays.read(one)
                 else:
                     _add_unknown(extras, one)
-                    lines.note(one)
             except Exception as error:  # noqa: BLE001 - one that cannot be asked is a gap
                 # Another thread may delete or donate an array at any time.
                 extras.skipped.setdefault("some objects of JAX", class_name(type(error)))
@@ -97,12 +97,13 @@ class _Arrays:
         devices = self._devices.get(id(sharding))
         if devices is None:
             devices = self._devices[id(sharding)] = _device_names(sharding)
-        if len(devices) == 1:
+        count = len(sharding.device_set)
+        if count == 1:
             self._add(owner, array.unsafe_buffer_pointer() & -_SLOT, size, devices[0])
             return
         most = type(array).__basicsize__ // _SLOT - 1
-        for number, device in enumerate(devices[:most]):
-            self._add(owner, owner + _SLOT * (number + 1), size // len(devices), device)
+        for number, device in enumerate(devices[:most], 1):
+            self._add(owner, owner + _SLOT * number, size // count, device)
 
     def _add(self, owner: int, address: int, size: int, device: str) -> None:
         self._extras.add_node(address, "buffer", size, part="tensors", device=device)
@@ -119,7 +120,7 @@ class _Lines:
         self._own = os.path.dirname(file) + os.sep if file else "\0"
 
     def note(self, one: Any) -> None:
-        noted = one.traceback
+        noted = getattr(one, "traceback", None)
         if noted is None:
             return
         stack = self._stacks.get(noted)
@@ -156,11 +157,14 @@ def _add_unknown(extras: Extras, one: Any) -> None:
 
 
 def _device_names(sharding: Any) -> tuple[str, ...]:
-    """`cuda:0` for each device of this process, empty for the host's memory."""
-    devices = sorted(sharding.addressable_devices, key=lambda device: device.id)
-    if getattr(sharding, "memory_kind", None) in _HOST_MEMORY:
-        return ("",) * min(len(devices), 1)
-    return tuple(_device_name(device) for device in devices)
+    """Return `cuda:0` for each device of this process; an empty text for the host's memory.
+
+    `addressable_devices` is not asked: the sharding would keep the answer.
+    """
+    mine = [one for one in sharding.device_set if one.process_index == one.client.process_index()]
+    is_on_host = sharding.memory_kind in _HOST_MEMORY
+    mine.sort(key=lambda one: one.id)
+    return tuple("" if is_on_host else _device_name(one) for one in mine)
 
 
 def _device_name(device: Any) -> str:

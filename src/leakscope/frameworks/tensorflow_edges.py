@@ -1,14 +1,15 @@
 """TensorFlow in a heap snapshot: the bytes of tensors, what tapes recorded, the lines of graphs.
 
-TensorFlow's graphs and functions are visited by the collector. Buffers, the records of a tape, and
-the native half of a graph or an iterator are not. No operation is executed here: an operation would
-be recorded by the program's tapes.
+The collector visits TensorFlow's graphs and functions. It does not see buffers, the records of a
+tape, and the native half of a graph or an iterator. Nothing here executes an operation, because the
+program's tapes would record it.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from types import FrameType
 from typing import Any, NamedTuple
 
 from leakscope.model import Frame
@@ -17,88 +18,179 @@ from leakscope.observe.heap.edges import Extras
 from leakscope.record.snapshot_file import EdgeRole
 
 _OPS = "tensorflow.python.framework.ops"
+_FUNC_GRAPH = "tensorflow.python.framework.func_graph"
 _TAPES = "tensorflow.python.eager.backprop"
 _FORWARD = "tensorflow.python.eager.forwardprop"
+_EXECUTOR = "tensorflow.python.eager.executor"
 _CONTEXT = "tensorflow.python.eager.context"
+_CONSTANT = "tensorflow.python.framework.constant_op"
+_KERAS_STATE = "keras.src.backend.common.global_state"
 _DTYPES = "tensorflow.python.framework.dtypes"
 _RUNTIME = "tensorflow.python.pywrap_tfe"
+
+_STRING, _RESOURCE, _VARIANT = 7, 20, 21
+"""Numbers of TensorFlow's types whose elements are not plain numbers (types.proto)."""
 
 _TRAINABLE = frozenset({1, 2, 8, 14, 18, 19})
 """Numbers of the types that tapes record: floating point and complex (types.proto)."""
 
-_STRETCH = 16
-"""Tensors that are asked about together, next to those of the tape before."""
-
-_QUESTIONS = 4_000_000
-"""The most tensors that tapes are asked about in one snapshot; 10 ns each."""
-
-_STRING, _RESOURCE, _VARIANT = 7, 20, 21
-"""Numbers of TensorFlow's types whose elements are no plain numbers (types.proto)."""
-
 _SIZE_UNKNOWN = "opaque"
-"""Part of a node that stands for native memory whose size nobody can tell."""
+"""Part of a node that stands for native memory of unknown size."""
 
 _SLOT = 16
 """Bytes between two addresses in a snapshot. Native memory that has no address of its own gets one
 within the object that owns it, where nothing else can begin."""
 
+_STRETCH = 16
+"""Tensors that a tape is asked about together, next to those of the tape before."""
+
+_QUESTIONS = 4_000_000
+"""The most tensors that tapes are asked about in one snapshot; each takes 10 ns."""
+
+_POINTER_BYTES = 8
+_SAMPLE = 64
+"""Tensors that are compared to find where a tensor has the pointer to its native half."""
+
+_ASYNCHRONOUS = "operations run asynchronously: a tensor would wait until its operation is done"
+
 
 class TensorFlowEdges:
-    """What one process's TensorFlow adds to a snapshot."""
+    """Adds TensorFlow's buffers, tapes and native memory to a snapshot."""
 
     name = "tensorflow"
 
     def __init__(self, sites_of: Callable[[Any], tuple[Frame, ...]] | None = None) -> None:
         self._sites_of = sites_of
         """Returns the lines that made a graph, noted when it was made."""
+        self._handles = _Handles()
 
     def wanted(self) -> tuple[type, ...]:
-        """Return the classes to be asked; none while TensorFlow is not loaded."""
-        tensor, graph, tape = (
+        """Return the classes to ask for; none while TensorFlow is not loaded."""
+        needed = (
             _class(_OPS, "EagerTensor"),
             _class(_OPS, "Graph"),
             _class(_TAPES, "GradientTape"),
+            _class(_EXECUTOR, "Executor"),
         )
-        if tensor is None or graph is None or tape is None:
+        if any(kind is None for kind in needed):
             return ()
-        forward = _class(_FORWARD, "ForwardAccumulator")
-        return (tensor, graph, tape) if forward is None else (tensor, graph, tape, forward)
+        return tuple(kind for kind in (*needed, _class(_FORWARD, "ForwardAccumulator")) if kind)
 
     def why_not_now(self) -> str:
-        """Return why asking a tensor could block or disturb the program; empty if it cannot."""
+        """Return why asking a tensor could block the program; empty if it cannot."""
         context = module_dict(sys.modules.get(_CONTEXT)).get("_context")
-        if context is None:
-            return ""
-        if context._default_is_async or context.is_async():
-            return "operations run asynchronously: asking a tensor would wait for its operation"
-        return ""
+        # `is_async()` is not asked: it waits for all pending operations.
+        return _ASYNCHRONOUS if getattr(context, "_default_is_async", False) else ""
 
     def read(self, found: list[Any], extras: Extras) -> None:
-        """Add buffers, the records of tapes, and a node for each thing of unknown size."""
-        tensor_type, graph_type = _class(_OPS, "EagerTensor"), _class(_OPS, "Graph")
-        tape_type = _class(_TAPES, "GradientTape")
-        if tensor_type is None or graph_type is None or tape_type is None:
-            return
-        tensors, tapes, others = [], [], []
+        """Add buffers, records of tapes, and a node for each object of unknown size."""
+        by_class = _Sorted(found)
+        # Each thread can have an executor of its own.
+        if any(executor.is_async() for executor in by_class.executors):
+            extras.skipped["tensors of TensorFlow"] = _ASYNCHRONOUS
+            tensors = []
+        else:
+            tensors = self._handles.only_complete(by_class.tensors, extras)
+        _Tensors(extras).read(tensors)
+        for graph in by_class.graphs:
+            _add_unknown(extras, graph, by_class.name_of(graph))
+            if self._sites_of is not None:
+                lines = tuple((f.file, f.line, f.function) for f in self._sites_of(graph))
+                if lines:
+                    extras.sites[id(graph)] = lines
+        for one in (*by_class.tapes, *by_class.others):
+            _add_unknown(extras, one, class_name(type(one)))
+        _describe_registries(extras)
+        _read_tapes(by_class.tapes, tensors, extras)
+
+
+class _Sorted:
+    """The instances that were found, by class."""
+
+    def __init__(self, found: Iterable[Any]) -> None:
+        self.tensors: list[Any] = []
+        self.graphs: list[Any] = []
+        self.tapes: list[Any] = []
+        self.executors: list[Any] = []
+        self.others: list[Any] = []
+        self._func_graph = _class(_FUNC_GRAPH, "FuncGraph")
+        lists = (
+            (_class(_OPS, "EagerTensor"), self.tensors),
+            (_class(_OPS, "Graph"), self.graphs),
+            (_class(_TAPES, "GradientTape"), self.tapes),
+            (_class(_EXECUTOR, "Executor"), self.executors),
+        )
+        known: dict[type, list[Any]] = {}
         for one in found:
             kind = type(one)
-            if issubclass(kind, tensor_type):
-                tensors.append(one)
-            elif issubclass(kind, tape_type):
-                tapes.append(one)
-            else:
-                others.append(one)
-        _Tensors(extras).read(tensors)
-        for one in (*tapes, *others):
-            _add_unknown(extras, one, class_name(type(one)))
-            if self._sites_of is not None and issubclass(type(one), graph_type):
-                lines = tuple((f.file, f.line, f.function) for f in self._sites_of(one))
-                if lines:
-                    extras.sites[id(one)] = lines
-        _read_tapes(tapes, tensors, extras)
+            if kind not in known:
+                mine = (to for base, to in lists if base is not None and issubclass(kind, base))
+                known[kind] = next(mine, self.others)
+            known[kind].append(one)
+
+    def name_of(self, graph: Any) -> str:
+        """`FuncGraph` for those of functions, whatever they derive from it."""
+        base = self._func_graph
+        return "FuncGraph" if base is not None and issubclass(type(graph), base) else "Graph"
 
 
 # ── tensors ──
+
+
+class _Handles:
+    """Tells tensors that are complete from those that TensorFlow is still making.
+
+    Any question to a tensor without its native half ends the process. There is such a tensor while
+    `tf.constant` converts a value, which can run code of the program, and after it has failed.
+    """
+
+    def __init__(self) -> None:
+        self._offset = 0
+
+    def only_complete(self, tensors: list[Any], extras: Extras) -> list[Any]:
+        """Return those that have their native half."""
+        if not tensors:
+            return []
+        from ctypes import c_void_p
+
+        self._offset = self._offset or _handle_offset(tensors)
+        if self._offset:
+            offset = self._offset
+            return [one for one in tensors if c_void_p.from_address(id(one) + offset).value]
+        if _is_converting():
+            extras.skipped["tensors of TensorFlow"] = "a tensor is being made"
+            return []
+        return tensors
+
+
+def _handle_offset(tensors: list[Any]) -> int:
+    """Return where a tensor has the pointer to its native half: right before the number that
+    TensorFlow gave the tensor. 0 if that number is not found in one place."""
+    from ctypes import c_int64
+
+    offsets = list(range(object.__basicsize__, type(tensors[0]).__basicsize__, _POINTER_BYTES))
+    for tensor in tensors[:_SAMPLE]:
+        number = tensor._id
+        if number:
+            offsets = [
+                at for at in offsets if c_int64.from_address(id(tensor) + at).value == number
+            ]
+    if len(offsets) != 1 or offsets[0] < object.__basicsize__ + _POINTER_BYTES:
+        return 0
+    return offsets[0] - _POINTER_BYTES
+
+
+def _is_converting() -> bool:
+    """Is a thread within the one function that makes a tensor from a value?"""
+    convert = module_dict(sys.modules.get(_CONSTANT)).get("convert_to_eager_tensor")
+    code = getattr(convert, "__code__", None)
+    for frame in list(sys._current_frames().values()):
+        at: FrameType | None = frame
+        while at is not None:
+            if at.f_code is code:
+                return True
+            at = at.f_back
+    return False
 
 
 class _Buffer(NamedTuple):
@@ -110,7 +202,7 @@ class _Buffer(NamedTuple):
 
 
 class _Tensors:
-    """Reads the memory of eager tensors, once per type, device and shape where that is enough."""
+    """Reads the memory of eager tensors."""
 
     def __init__(self, extras: Extras) -> None:
         self._extras = extras
@@ -125,10 +217,8 @@ class _Tensors:
         for tensor in tensors:
             try:
                 buffer = self._read_one(tensor)
-            except Exception as error:  # noqa: BLE001 - one tensor that cannot be asked is a gap
-                self._extras.skipped.setdefault(
-                    "some tensors of TensorFlow", class_name(type(error))
-                )
+            except Exception as error:  # noqa: BLE001 - one tensor that does not answer is a gap
+                self._extras.skipped["some tensors of TensorFlow"] = class_name(type(error))
             else:
                 if buffer is not None:
                     buffers.append(buffer)
@@ -173,13 +263,16 @@ class _Tensors:
         self._extras.described[id(tensor)] = words
 
     def _address(self, tensor: Any) -> int:
-        """Where its bytes are in the host's memory: a reshaped tensor shares them. Nothing is
-        copied."""
+        """Return where its bytes are in the host's memory. A reshaped tensor shares them. Nothing
+        is copied."""
         array = tensor._numpy_internal()
-        return array.__array_interface__["data"][0] if type(array) is self._array else 0
+        if type(array) is not self._array:
+            return 0
+        address: int = array.__array_interface__["data"][0]
+        return address
 
     def _read_handle(self, handle: Any) -> None:
-        """Add a variable's memory, by its shape and type; other resources do not tell their size."""
+        """Add a variable's memory by its shape and type. Other resources do not tell their size."""
         size = _variable_bytes(handle)
         if size is None:
             _add_unknown(self._extras, handle, _resource_type(handle._summarize_value()))
@@ -189,7 +282,7 @@ class _Tensors:
             self._add(id(handle), id(handle) + _SLOT, size, device)
 
     def _device(self, name: str) -> str | None:
-        """`cuda:0`, empty for the host's memory, None for another machine's."""
+        """Return `cuda:0`, an empty text for the host's memory, None for another machine's."""
         if name not in self._devices:
             self._devices[name] = _device_name(name)
         return self._devices[name]
@@ -208,7 +301,7 @@ class _Tensors:
 
 
 def _variable_bytes(handle: Any) -> int | None:
-    """Bytes of the variable behind a handle; None if it is the handle of something else."""
+    """Return the bytes of the variable behind a handle; None for another resource."""
     data = handle._handle_data
     if data is None or not data.is_set or not data.shape_and_type:
         return None
@@ -223,11 +316,10 @@ def _variable_bytes(handle: Any) -> int | None:
 
 
 def _resource_type(words: object) -> str:
-    """`IteratorResource`, of TensorFlow's own description of a handle. Nothing else is taken from
-    it: the name of a resource may be the program's."""
-    _, found, rest = str(words).partition(' type="')
-    kind = rest.partition('"')[0].rpartition("::")[2]
-    return kind if found and kind.isidentifier() else "resource"
+    """Return `IteratorResource` from TensorFlow's description of a handle. Nothing else is taken
+    from it, because the name of a resource can be the program's."""
+    kind = str(words).partition(' type="')[2].partition('"')[0].rpartition("::")[2]
+    return kind if kind.isidentifier() else "resource"
 
 
 def _device_name(name: str) -> str | None:
@@ -239,13 +331,28 @@ def _device_name(name: str) -> str | None:
     return f"{'cuda' if kind == 'GPU' else kind.lower()}:{number}"
 
 
-# ── things of unknown size ──
+# ── objects of unknown size ──
 
 
 def _add_unknown(extras: Extras, one: Any, kind: str) -> None:
     address = id(one) + _SLOT
     extras.add_node(address, kind, 0, part=_SIZE_UNKNOWN)
     extras.add_edge(id(one), address, EdgeRole.STORAGE)
+
+
+def _describe_registries(extras: Extras) -> None:
+    """Name the tables that live as long as the process by the names that people know them by."""
+    ops = module_dict(sys.modules.get(_OPS))
+    keras = module_dict(sys.modules.get(_KERAS_STATE))
+    # The stack is thread-local: asking by name gives this thread's default graph.
+    stack = ops.get("_default_graph_stack")
+    for words, table in (
+        ("TensorFlow's gradient registry", ops.get("gradient_registry")),
+        ("TensorFlow's default graph", getattr(stack, "_global_default_graph", None)),
+        ("Keras' global state", keras.get("GLOBAL_STATE_TRACKER")),
+    ):
+        if table is not None:
+            extras.described[id(table)] = words
 
 
 # ── tapes ──
@@ -257,7 +364,7 @@ def _read_tapes(tapes: list[Any], tensors: list[Any], extras: Extras) -> None:
     TensorFlow says whether the active tapes of this thread have recorded a tensor. So a tape is
     made active for as long as the question takes; no operation runs meanwhile.
     """
-    ended = [tape for tape in tapes if tape._tape is not None and not tape._recording]
+    ended = [tape for tape in tapes if _native_tape(tape) is not None]
     if not ended:
         return
     runtime: Any = sys.modules[_RUNTIME]
@@ -266,25 +373,32 @@ def _read_tapes(tapes: list[Any], tensors: list[Any], extras: Extras) -> None:
         return
     records = _Records(runtime, tensors)
     for tape in ended:
-        source, own = id(tape), tape._tape._tape
-        for variable in runtime.TFE_Py_TapeWatchedVariables(own):
+        source, native = id(tape), _native_tape(tape)
+        for variable in runtime.TFE_Py_TapeWatchedVariables(native):
             extras.add_edge(source, id(variable), EdgeRole.VARIABLE)
-        for tensor in records.of(own):
+        for tensor in records.of(native):
             extras.add_edge(source, id(tensor), EdgeRole.SAVED)
     if records.is_incomplete:
         extras.skipped["tensors recorded by some tapes"] = "too many tapes and tensors"
 
 
+def _native_tape(tape: Any) -> Any:
+    """Return the C++ tape behind a `GradientTape`; None while it records or has nothing."""
+    if getattr(tape, "_recording", True):
+        return None
+    return getattr(getattr(tape, "_tape", None), "_tape", None)
+
+
 class _Records:
     """Finds the tensors of one tape after another.
 
-    Tensors are numbered as they are made, and so those of one tape are neighbors. Tapes come in the
-    order in which they were made, nearly always. So the search starts where the last one ended.
+    Tensors are numbered as they are made, so those of one tape are neighbors. Tapes come in the
+    order in which they were made, nearly always. So each search starts where the last one ended.
     """
 
     def __init__(self, runtime: Any, tensors: list[Any]) -> None:
         self._runtime = runtime
-        self._any: Callable[[list[Any]], int] = runtime.TFE_Py_TapeSetPossibleGradientTypes
+        self._has_any: Callable[[list[Any]], int] = runtime.TFE_Py_TapeSetPossibleGradientTypes
         trainable = [one for one in tensors if one._datatype_enum() in _TRAINABLE]
         self._tensors = sorted(trainable, key=lambda tensor: tensor._id)
         self._next = 0
@@ -293,21 +407,20 @@ class _Records:
 
     def of(self, tape: Any) -> list[Any]:
         """Return the tensors that this tape has recorded."""
-        runtime = self._runtime
-        runtime.TFE_Py_TapeSetAdd(tape)
+        self._runtime.TFE_Py_TapeSetAdd(tape)
         try:
             found = self._from(self._next)
             if not found and self._allowance > 0:
                 found = self._among(0, len(self._tensors))
         finally:
-            runtime.TFE_Py_TapeSetRemove(tape)
+            self._runtime.TFE_Py_TapeSetRemove(tape)
         if found:
             self._next = found[-1] + 1
         self.is_incomplete |= self._allowance <= 0
         return [self._tensors[index] for index in found]
 
     def _from(self, begin: int) -> list[int]:
-        """The neighbors that begin here, until a stretch has none."""
+        """Return the neighbors that begin here, until a stretch has none."""
         found: list[int] = []
         while more := self._among(begin, min(begin + _STRETCH, len(self._tensors))):
             found += more
@@ -317,7 +430,7 @@ class _Records:
     def _among(self, begin: int, end: int) -> list[int]:
         some = self._tensors[begin:end]
         self._allowance -= len(some)
-        if not some or not self._any(some):
+        if not some or not self._has_any(some):
             return []
         if len(some) == 1:
             return [begin]
@@ -326,6 +439,6 @@ class _Records:
 
 
 def _class(module: str, name: str) -> type | None:
-    """A class of a module that is loaded, to its end or not."""
+    """Return a class of a module that is loaded."""
     found = module_dict(sys.modules.get(module)).get(name)
     return found if issubclass(type(found), type) else None

@@ -55,6 +55,7 @@ _RAW = "_raw_saved_"
 _HEAP_TYPE = 1 << 9
 """Py_TPFLAGS_HEAPTYPE: a class made while running, which a cache must not keep alive."""
 
+_INTEGERS = {int}
 _flags_of = type.__dict__["__flags__"].__get__
 
 
@@ -78,8 +79,11 @@ class TorchEdges:
         c = _loaded()
         if c is None:
             return
-        with c.DisableTorchFunction():
-            _Reading(c, extras).read(found, self._references_of_caller)
+        try:
+            with c.DisableTorchFunction():
+                _Reading(c, extras).read(found, self._references_of_caller)
+        except Exception as error:  # noqa: BLE001 - the program goes on, with what was read so far
+            extras.skipped[self.name] = f"{type(error).__name__}: {error}"
 
 
 def _loaded() -> Any:
@@ -366,6 +370,8 @@ class _Reading:
         try:
             shape = self._base.shape.__get__(tensor)
         except RuntimeError:  # a nested tensor has no one shape
+            return name, name
+        if not _INTEGERS.issuperset(map(type, shape)):  # of a tracer's: asking more would be traced
             return name, name
         dtype = self._base.dtype.__get__(tensor)
         key = (name, shape, dtype, type(grad_fn))

@@ -8,6 +8,7 @@ import numpy as np
 
 from leakscope.heap.arrays import AnyArray, Booleans, Indices, Numbers
 from leakscope.heap.groups import Groups, levels_of
+from leakscope.heap.see_through import Part
 
 
 class Aligned:
@@ -33,7 +34,14 @@ class Aligned:
             self.counts[at, rows] = groups.counts
             self.bytes[at, rows] = groups.bytes
             self.lengths[at, rows] = groups.lengths
-        self.last_groups[self.rows[-1]] = np.arange(len(snapshots[-1]))
+        last = snapshots[-1]
+        self.last_groups[self.rows[-1]] = np.arange(len(last))
+        self.roles: Indices = np.full(size, -1, np.int32)
+        """By which a row is reached; -1 if the last snapshot has it not."""
+        self.roles[self.rows[-1]] = last.labels >> 32
+        self.is_plain: Booleans = np.zeros(size, np.bool_)
+        """Whether the members are containers of Python's own."""
+        self.is_plain[self.rows[-1][1:]] = (last.parts[last.kinds[1:]] & Part.PLAIN) != 0
         self.levels = levels_of(self.parents)
         self.below: Numbers = self._sum_below()
         """Bytes of each row with everything below it."""

@@ -14,6 +14,7 @@ import numpy as np
 
 from leakscope.heap.array_table import ArrayTable
 from leakscope.heap.arrays import AnyArray, Booleans, Indices, Numbers, Words
+from leakscope.heap.blocks import blocks_of
 from leakscope.heap.code_names import CodeNames
 from leakscope.heap.merge import Merger, merge_steps
 from leakscope.heap.paths import Paths, find_paths
@@ -66,6 +67,9 @@ class Groups:
     """Of the members themselves, with Python's own parts of them."""
     lengths: Numbers
     """How many items the members refer to."""
+    block_counts: Numbers
+    """Small blocks of Python's own allocator that the members take."""
+    block_bytes: Numbers
     samples: Indices
     """Position of the first member."""
     is_folded: Booleans
@@ -98,6 +102,10 @@ class Groups:
     def kind(self, group: int) -> HeapType:
         return self.kind_table[int(self.kinds[group])]
 
+    def root_of(self, group: int) -> Root:
+        """How a path begins, if this group is the first of it."""
+        return self.roots[int(self.members.roots[self.samples[group]])]
+
 
 def read_groups(path: Path) -> Groups | None:
     """Read a snapshot file and merge it into groups; None if it was cut short."""
@@ -123,6 +131,7 @@ def group_objects(snapshot: HeapSnapshot) -> Groups:
     parents, group_labels = merger.parents[:count].copy(), merger.labels[:count].copy()
     group_kinds = merger.kinds[:count].copy()
     items = _item_counts(snapshot)[paths.nodes]
+    blocks = blocks_of(snapshot)
     return Groups(
         meta=meta,
         parents=parents,
@@ -134,6 +143,8 @@ def group_objects(snapshot: HeapSnapshot) -> Groups:
         counts=np.bincount(of_position[~steps.is_through], minlength=count),
         bytes=_sum(of_position, sizes, count),
         lengths=_sum(of_position, items, count),
+        block_counts=_sum(of_position, blocks.counts[paths.nodes], count),
+        block_bytes=_sum(of_position, blocks.bytes[paths.nodes], count),
         samples=merger.samples[:count].copy(),
         is_folded=merger.is_folded[:count].copy(),
         payload_groups=payload[0],

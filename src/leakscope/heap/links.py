@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 from leakscope.heap.code_names import CodeName
 from leakscope.heap.groups import Groups
-from leakscope.heap.growth import Growing
+from leakscope.heap.growing import Growing
 from leakscope.heap.see_through import ROOT_ROLE, Part
 from leakscope.heap.type_table import HeapType
-from leakscope.model import Link
+from leakscope.model import Link, LinkKind
 from leakscope.record.snapshot_file import EdgeRole
 
 _IS_LIST, _IS_TUPLE, _IS_DICT, _IS_TYPE = (1 << bit for bit in (25, 26, 29, 31))
@@ -25,31 +25,31 @@ _SUSPENDED = {
     "coroutine": "coroutine",
     "async_generator": "async generator",
 }
-_FIXED: dict[int, tuple[str, str, str]] = {
-    EdgeRole.KEY: ("key", "item", ""),
-    EdgeRole.TYPE: (".__class__", "attribute", "__class__"),
-    EdgeRole.NAMESPACE: (".__dict__", "attribute", "__dict__"),
-    EdgeRole.CELL: ("closure", "closure", ""),
-    EdgeRole.CLOSURE_TUPLE: ("closure", "closure", ""),
-    EdgeRole.CODE: (".__code__", "attribute", "__code__"),
-    EdgeRole.TRACEBACK: (".__traceback__", "traceback", ""),
-    EdgeRole.FRAME: (".tb_frame", "traceback", ""),
-    EdgeRole.BACK: (".f_back", "traceback", ""),
-    EdgeRole.CONTEXT: (".__context__", "attribute", "__context__"),
-    EdgeRole.CAUSE: (".__cause__", "attribute", "__cause__"),
-    EdgeRole.ARGS: (".args", "attribute", "args"),
-    EdgeRole.BASE: (".base", "base", ""),
-    EdgeRole.ELEMENT: ("[x]", "item", ""),
-    EdgeRole.CLASS_LINK: ("base class", "class", ""),
-    EdgeRole.CALLBACK: ("callback of a weak reference", "item", ""),
-    EdgeRole.STORAGE: ("storage", "payload", ""),
-    EdgeRole.GRAD: (".grad", "gradient", "grad"),
-    EdgeRole.GRAD_FN: (".grad_fn", "graph", ""),
-    EdgeRole.NEXT: ("next", "graph", ""),
-    EdgeRole.SAVED: ("saved", "saved", ""),
-    EdgeRole.VARIABLE: ("variable", "graph", ""),
-    EdgeRole.VIEW_BASE: ("._base", "base", ""),
-    EdgeRole.HOOK: ("hook", "graph", ""),
+_FIXED: dict[int, tuple[str, LinkKind, str]] = {
+    EdgeRole.KEY: ("key", LinkKind.ITEM, ""),
+    EdgeRole.TYPE: (".__class__", LinkKind.ATTRIBUTE, "__class__"),
+    EdgeRole.NAMESPACE: (".__dict__", LinkKind.ATTRIBUTE, "__dict__"),
+    EdgeRole.CELL: ("closure", LinkKind.CLOSURE, ""),
+    EdgeRole.CLOSURE_TUPLE: ("closure", LinkKind.CLOSURE, ""),
+    EdgeRole.CODE: (".__code__", LinkKind.ATTRIBUTE, "__code__"),
+    EdgeRole.TRACEBACK: (".__traceback__", LinkKind.TRACEBACK, ""),
+    EdgeRole.FRAME: (".tb_frame", LinkKind.TRACEBACK, ""),
+    EdgeRole.BACK: (".f_back", LinkKind.TRACEBACK, ""),
+    EdgeRole.CONTEXT: (".__context__", LinkKind.ATTRIBUTE, "__context__"),
+    EdgeRole.CAUSE: (".__cause__", LinkKind.ATTRIBUTE, "__cause__"),
+    EdgeRole.ARGS: (".args", LinkKind.ATTRIBUTE, "args"),
+    EdgeRole.BASE: (".base", LinkKind.BASE, ""),
+    EdgeRole.ELEMENT: ("[x]", LinkKind.ITEM, ""),
+    EdgeRole.CLASS_LINK: ("base class", LinkKind.CLASS, ""),
+    EdgeRole.CALLBACK: ("callback of a weak reference", LinkKind.ITEM, ""),
+    EdgeRole.STORAGE: ("storage", LinkKind.PAYLOAD, ""),
+    EdgeRole.GRAD: (".grad", LinkKind.GRADIENT, "grad"),
+    EdgeRole.GRAD_FN: (".grad_fn", LinkKind.GRAPH, ""),
+    EdgeRole.NEXT: ("next", LinkKind.GRAPH, ""),
+    EdgeRole.SAVED: ("saved", LinkKind.SAVED, ""),
+    EdgeRole.VARIABLE: ("variable", LinkKind.GRAPH, ""),
+    EdgeRole.VIEW_BASE: ("._base", LinkKind.BASE, ""),
+    EdgeRole.HOOK: ("hook", LinkKind.GRAPH, ""),
 }
 """(via, kind, name) of references that are the same wherever they are."""
 
@@ -121,7 +121,7 @@ class _Speaker:
         own = self._types.get(self._address(group))
         name = own.qualified_name if own is not None else link.name
         file = self._files.get(own.module, "") if own is not None else link.file
-        return Link(f"class {name}", "class", "class", name.rpartition(".")[2], file, name)
+        return Link(f"class {name}", "class", LinkKind.CLASS, name.rpartition(".")[2], file, name)
 
     def describe(self, group: int, address: int) -> str:
         """What a member of a group is, in a few words."""
@@ -149,7 +149,7 @@ class _Speaker:
         step = _Step(group, above, name, self._groups.kind(above))
         if role in _FIXED:
             via, kind, fixed = _FIXED[role]
-            if kind == "saved" and name:
+            if kind is LinkKind.SAVED and name:
                 return Link(f"saved {name}", shown, kind, name)
             return Link(via, shown, kind, fixed)
         readers: dict[int, Callable[[_Step, str], Link]] = {
@@ -165,9 +165,8 @@ class _Speaker:
         return readers.get(role, self._item)(step, shown)
 
     def _root(self, group: int, shown: str) -> Link:
-        members = self._groups.members
-        root = self._groups.roots[int(members.roots[self._groups.samples[group]])]
-        if root.kind == "module":
+        root = self._groups.root_of(group)
+        if root.kind == LinkKind.MODULE:
             shown = "module"
         return Link(root.via, shown, root.kind, root.name, root.file, root.scope, root.line)
 
@@ -175,68 +174,70 @@ class _Speaker:
         """A global, an attribute, or a member of a built-in type."""
         name = step.name
         if not name:
-            return Link("(inside)", shown, "item")
+            return Link("(inside)", shown, LinkKind.ITEM)
         if self._is_module(step.above):
-            return Link(f".{name}", shown, "global", name, self._module_file(step.above))
+            return Link(f".{name}", shown, LinkKind.GLOBAL, name, self._module_file(step.above))
         role, _ = self._groups.label(step.above)
         if role == EdgeRole.GLOBALS:
             code = self._code(self._groups.parents[step.above])
-            return Link(f".{name}", shown, "global", name, code.file)
+            return Link(f".{name}", shown, LinkKind.GLOBAL, name, code.file)
         owner = step.owner
         if self._is_class(owner):
             own = self._types.get(self._address(step.above))
             _, class_name = self._groups.label(step.above)
             if own is None:
                 file = self._files.get(self._module_above(step.above), "")
-                return Link(f".{name}", shown, "attribute", name, file, class_name)
+                return Link(f".{name}", shown, LinkKind.ATTRIBUTE, name, file, class_name)
             owner = own
         if self._is_wrapper(step.above):
             return self._item(step, shown)
         file = self._files.get(owner.module, "")
-        return Link(f".{name}", shown, "attribute", name, file, owner.qualified_name)
+        return Link(f".{name}", shown, LinkKind.ATTRIBUTE, name, file, owner.qualified_name)
 
     def _item(self, step: _Step, shown: str) -> Link:
         owner = step.owner
         if owner.full_name == "_contextvars.Context":
-            return Link("context variable", shown, "item")
+            return Link("context variable", shown, LinkKind.ITEM)
         if owner.full_name == "functools.partial":
             code = self._code(step.above)
             via = f"argument of partial({code.qualified_name})"
-            return Link(via, shown, "partial", code.name, code.file, code.qualified_name, code.line)
+            return Link(
+                via, shown, LinkKind.PARTIAL, code.name, code.file, code.qualified_name, code.line
+            )
         part = Part(int(self._groups.parts[self._groups.kinds[step.above]]))
         is_container = bool(part & (Part.PLAIN | Part.WRAPPER | Part.WEAK_CONTAINER))
         is_container |= bool(owner.flags & _CONTAINERS) or bool(part & Part.TORCH_MODULE)
-        return Link("[x]" if is_container else "(inside)", shown, "item")
+        return Link("[x]" if is_container else "(inside)", shown, LinkKind.ITEM)
 
     def _closure(self, step: _Step, shown: str) -> Link:
         code = self._code(step.above)
         via = f"closure {step.name} of {code.qualified_name}()"
-        return self._in_code(via, shown, "closure", step.name, code)
+        return self._in_code(via, shown, LinkKind.CLOSURE, step.name, code)
 
     def _default(self, step: _Step, shown: str) -> Link:
         code = self._code(step.above)
         via = f"default of {step.name} in {code.qualified_name}()"
-        return self._in_code(via, shown, "default", step.name, code)
+        return self._in_code(via, shown, LinkKind.DEFAULT, step.name, code)
 
     def _globals(self, step: _Step, shown: str) -> Link:
         code = self._code(step.above)
-        return Link(f"globals of {code.qualified_name}()", shown, "global", file=code.file)
+        return Link(f"globals of {code.qualified_name}()", shown, LinkKind.GLOBAL, file=code.file)
 
     def _self(self, step: _Step, shown: str) -> Link:
         code = self._known_code(step.above)
         if code is not None:
             via = f"self of bound method {code.qualified_name}()"
-            return self._in_code(via, shown, "bound", code.name, code)
+            return self._in_code(via, shown, LinkKind.BOUND, code.name, code)
         if step.owner.name == "builtin_function_or_method":
-            return Link(f"self of a bound method of {shown}", shown, "bound")
-        return Link("self of a bound method", shown, "bound", "__self__")
+            return Link(f"self of a bound method of {shown}", shown, LinkKind.BOUND)
+        return Link("self of a bound method", shown, LinkKind.BOUND, "__self__")
 
     def _function(self, step: _Step, shown: str) -> Link:
         code = self._code(step.above)
         if step.owner.name == "partial":
             via = f"function of partial({code.qualified_name})"
-            return self._in_code(via, shown, "partial", code.name, code)
-        return Link(f"function of bound method {code.qualified_name}()", shown, "bound")
+            return self._in_code(via, shown, LinkKind.PARTIAL, code.name, code)
+        return Link(f"function of bound method {code.qualified_name}()", shown, LinkKind.BOUND)
 
     def _local(self, step: _Step, shown: str) -> Link:
         """A variable of a function that does not run: suspended, or kept by a traceback."""
@@ -245,14 +246,14 @@ class _Speaker:
             code = self._code(step.above)
             where = f"{word} {code.qualified_name}()"
             via = f"local {step.name} in {where}" if step.name else f"used in {where}"
-            return self._in_code(via, shown, "generator", step.name, code)
+            return self._in_code(via, shown, LinkKind.GENERATOR, step.name, code)
         code = self._frame_code(step.group)
         word = "finished frame"
         if step.owner.name != "frame":
             word = f"traceback of {step.owner.name}"
         where = f"local {step.name} in " if step.name else ""
         via = f"{word}, {where}{code.qualified_name}()"
-        return self._in_code(via, shown, "traceback", step.name, code)
+        return self._in_code(via, shown, LinkKind.TRACEBACK, step.name, code)
 
     @staticmethod
     def _in_code(via: str, shown: str, kind: str, name: str, code: CodeName) -> Link:
@@ -275,20 +276,18 @@ class _Speaker:
     def _is_module(self, group: int) -> bool:
         role, _ = self._groups.label(group)
         if role == ROOT_ROLE:
-            root = self._groups.members.roots[self._groups.samples[group]]
-            return self._groups.roots[int(root)].kind == "module"
+            return self._groups.root_of(group).kind == LinkKind.MODULE
         return self._groups.kind(group).name == "module"
 
     def _module_file(self, group: int) -> str:
-        root = int(self._groups.members.roots[self._groups.samples[group]])
-        return self._groups.roots[root].file if root >= 0 else ""
+        role, _ = self._groups.label(group)
+        return self._groups.root_of(group).file if role == ROOT_ROLE else ""
 
     def _module_above(self, group: int) -> str:
         """The name of the module that a path begins at, if it does."""
         while self._groups.parents[group] > 0:
             group = int(self._groups.parents[group])
-        root = int(self._groups.members.roots[self._groups.samples[group]])
-        return self._groups.roots[root].name if self._is_module(group) else ""
+        return self._groups.root_of(group).name if self._is_module(group) else ""
 
     # ── code ──
 
@@ -318,12 +317,14 @@ class _Speaker:
         if code is None:
             name = f"{link.scope}.{link.name}".lstrip(".")
             scope = link.scope or link.name
-            return Link(f"lru_cache of {name}", "lru_cache", "cache", link.name, link.file, scope)
+            return Link(
+                f"lru_cache of {name}", "lru_cache", LinkKind.CACHE, link.name, link.file, scope
+            )
         outer, _, name = code.qualified_name.rpartition(".")
         is_plain = not outer or outer.endswith("<locals>")
         scope = code.qualified_name if is_plain else outer
         via = f"lru_cache of {code.qualified_name}"
-        return Link(via, "lru_cache", "cache", name, code.file, scope, code.line)
+        return Link(via, "lru_cache", LinkKind.CACHE, name, code.file, scope, code.line)
 
     def _wrapped_code(self, group: int) -> CodeName | None:
         """The code of the function below a cache that is its `__wrapped__`."""

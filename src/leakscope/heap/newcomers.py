@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from leakscope.heap.aligned import Aligned
@@ -32,8 +34,9 @@ def bytes_of_new_members(aligned: Aligned, row: int) -> int:
     return int(last.bytes[positions][is_new[owners]].sum())
 
 
-def new_addresses(aligned: Aligned, rows: list[int]) -> tuple[int, ...]:
+def new_addresses(aligned: Aligned, rows: Iterable[int]) -> tuple[int, ...]:
     """Members of the last snapshot, those that the one before does not have first."""
+    rows = list(rows)
     now = np.concatenate([_addresses(aligned, -1, row) for row in rows])
     before = np.concatenate([_addresses(aligned, -2, row) for row in rows])
     is_old: Booleans = np.isin(now, before)
@@ -42,8 +45,7 @@ def new_addresses(aligned: Aligned, rows: list[int]) -> tuple[int, ...]:
 
 
 def _addresses(aligned: Aligned, at: int, row: int) -> Words:
-    groups = aligned.snapshots[at]
     group = aligned.group_of(at, row)
-    members = groups.members
+    members = aligned.snapshots[at].members
     found: Words = members.addresses[(members.groups == group) & ~members.is_part]
     return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from leakscope.heap.arrays import Indices, Numbers
-from leakscope.heap.ranks import IMPORTED, OURS, STRONG, WEAK, rank_edges
+from leakscope.heap.ranks import GRAPH_OF_ITEM, IMPORTED, OURS, STRONG, WEAK, rank_edges
 from leakscope.heap.reach import Reach
 from leakscope.heap.roots import Root, Stage, find_roots
 from leakscope.heap.snapshot import HeapSnapshot
@@ -41,10 +41,11 @@ def find_paths(snapshot: HeapSnapshot) -> Paths:
     known: list[Root] = []
     for stage in roots.stages:
         _search(reach, known, stage, STRONG)
-    for rank in (IMPORTED, WEAK):
+    for rank in (GRAPH_OF_ITEM, IMPORTED, WEAK):
         reach.follow_again(rank)
     of_program = reach.count
     _search(reach, [], roots.ours, OURS)
+    reach.follow_again(OURS)  # what leakscope has put into tables of others
     ours = reach.nodes[of_program : reach.count].copy()
     _forget(reach, of_program)
     for stage in find_unreached(snapshot, reach.is_reached):

@@ -5,6 +5,9 @@ instance leads to its class and so to everything that the class knows. They are 
 what no better way leads to, so that all that is alive has some path.
 
 - STRONG: variables, attributes, items, closures: how a program says where something is.
+- GRAPH_OF_ITEM: the autograd graph of a tensor that has no name of its own, one of many in a
+  container. A state that is carried from step to step names the graph that it keeps; the tensors
+  in a replay buffer lead into the middle of the same graph.
 - IMPORTED: a module's name for a class or a function of another module, and references to modules.
   The class is at home where it was made, and each module is a root by itself.
 - WEAK: instance → class, class → base classes, function → globals, frame → the frame below, weak
@@ -23,7 +26,7 @@ from leakscope.heap.roots import Roots, is_ours
 from leakscope.heap.snapshot import IS_MODULE, NAME_MASK, HeapSnapshot
 from leakscope.record.snapshot_file import EdgeRole
 
-STRONG, IMPORTED, WEAK, OURS = range(4)
+STRONG, GRAPH_OF_ITEM, IMPORTED, WEAK, OURS = range(5)
 
 _WEAK_ROLES = (
     EdgeRole.TYPE,
@@ -32,6 +35,7 @@ _WEAK_ROLES = (
     EdgeRole.CLASS_LINK,
     EdgeRole.CALLBACK,
 )
+_NAMING_ROLES = (EdgeRole.NAME, EdgeRole.ATTRIBUTE, EdgeRole.CELL, EdgeRole.LOCAL, EdgeRole.GRAD)
 _HISTORY = re.compile(r"_+|_i+|_\d+|_i\d+|_[dio]h|Out|In|last_(value|exc|traceback|type)")
 """Names under which an interactive session keeps what was typed and shown."""
 
@@ -42,6 +46,7 @@ def rank_edges(snapshot: HeapSnapshot, roots: Roots) -> Octets:
     by_role = np.zeros(256, np.uint8)
     by_role[list(_WEAK_ROLES)] = WEAK
     ranks: Octets = by_role[roles]
+    ranks[_graphs_of_items(snapshot, roles, roots)] = GRAPH_OF_ITEM
     homes = _homes(snapshot, roles)
     is_root = np.zeros(snapshot.count, np.bool_)
     is_root[roots.module_nodes()] = True
@@ -51,6 +56,19 @@ def rank_edges(snapshot: HeapSnapshot, roots: Roots) -> Octets:
     np.maximum(ranks, by_target[snapshot.targets], out=ranks)
     _rank_names(snapshot, np.flatnonzero(is_root), homes, ranks)
     return ranks
+
+
+def _graphs_of_items(snapshot: HeapSnapshot, roles: Octets, roots: Roots) -> Numbers:
+    """The edges from tensors without a name to their graphs."""
+    edges = np.flatnonzero(roles == EdgeRole.GRAD_FN)
+    if not len(edges):
+        return edges
+    is_named = np.zeros(snapshot.count, np.bool_)
+    is_named[snapshot.targets[np.isin(roles, _NAMING_ROLES)]] = True
+    for stage in roots.stages:
+        is_named[stage.nodes] = True
+    sources = np.searchsorted(snapshot.starts, edges, side="right") - 1
+    return edges[~is_named[sources]]
 
 
 def _homes(snapshot: HeapSnapshot, roles: Octets) -> Indices:

@@ -24,6 +24,7 @@ import numpy as np
 
 from leakscope.heap.arrays import Indices, Numbers
 from leakscope.heap.snapshot import HeapSnapshot
+from leakscope.model import LinkKind
 from leakscope.record.snapshot_file import LocalRoot, ModuleRoot, OtherRoot, SnapshotMeta
 
 _INSTALLED = ("/site-packages/", "/dist-packages/")
@@ -146,7 +147,7 @@ def _stage(snapshot: HeapSnapshot, roots: Iterable[ModuleRoot | LocalRoot | Othe
 
 
 def _modules_in(stage: Stage) -> Indices:
-    is_module = [stage.roots[i].kind == "module" for i in stage.which]
+    is_module = [stage.roots[i].kind == LinkKind.MODULE for i in stage.which]
     return stage.nodes[np.array(is_module, np.bool_)]
 
 
@@ -155,11 +156,10 @@ def _root(root: ModuleRoot | LocalRoot | OtherRoot) -> Root:
         shown = root.name
         if root.name == _MAIN and root.file:
             shown = splitext(basename(root.file))[0]
-        return Root(f"module {shown}", "module", root.name, root.file)
+        return Root(f"module {shown}", LinkKind.MODULE, root.name, root.file)
     if isinstance(root, LocalRoot):
-        word, kind = ("closure", "closure") if root.is_free else ("local", "local")
-        joint = "of" if root.is_free else "in"
-        via = f"{word} {root.name} {joint} {root.function}()"
+        kind, joint = (LinkKind.CLOSURE, "of") if root.is_free else (LinkKind.LOCAL, "in")
+        via = f"{kind} {root.name} {joint} {root.function}()"
         return Root(via, kind, root.name, root.file, root.function, root.line)
     # Threads are numbered as they are made: more and more of them are one growing group.
     return Root(root.via, root.kind, root.name, text=_DIGITS.sub("#", root.via))

@@ -141,6 +141,8 @@ def find_steps(snapshot: HeapSnapshot, paths: Paths) -> Steps:
     if labels is None:
         labels = np.zeros(len(paths), np.uint64)
     roles = (labels >> np.uint64(ROLE_SHIFT)).astype(np.uint8)
+    # An attribute is one whether the instance has built its `__dict__` or not.
+    roles[roles == EdgeRole.NAME] = EdgeRole.ATTRIBUTE
     roles[is_root] = ROOT_ROLE
     names = snapshot.names.find(labels & np.uint64(NAME_MASK))
     identities = [snapshot.names.number(root.identity) for root in paths.roots]
@@ -162,12 +164,13 @@ def _seen_through(
     snapshot: HeapSnapshot, parents: Indices, roles: Octets, names: Numbers, parts: AnyArray
 ) -> tuple[Booleans, Booleans]:
     """Which positions are no steps; and which of those give their name to what they refer to."""
-    above = parts[parents]
     is_root = parents < 0
+    found: Booleans = roles == EdgeRole.NAMESPACE
+    owners = np.where(found[parents] & ~is_root, parents[parents], parents)
+    above = parts[owners]
     above[is_root] = 0
     is_boxed = (parts & Part.BOXED) != 0
     is_carrier = (parts & Part.CELL) != 0
-    found: Booleans = roles == EdgeRole.NAMESPACE
     found |= roles == EdgeRole.CLOSURE_TUPLE
     found |= is_carrier | ((parts & Part.INNER) != 0)
     found |= ((parts & Part.TRACE) != 0) & np.isin(roles, _TRACE_ROLES)

@@ -17,6 +17,7 @@ from leakscope.heap.reach import Reach
 from leakscope.heap.roots import Owners, Root, Stage, is_ours
 from leakscope.heap.snapshot import IS_CLASS, IS_TRACKED, NO_REFCOUNT, HeapSnapshot, is_shortcut
 from leakscope.heap.type_table import HeapType
+from leakscope.model import LinkKind
 from leakscope.record.snapshot_file import ROLE_SHIFT, EdgeRole
 
 NATIVE = "(held by native code)"
@@ -25,8 +26,8 @@ GARBAGE = "(garbage in reference cycles)"
 HIDDEN_CYCLE = "(reference cycle that the collector does not see)"
 
 _UNSEEN_ROLES = (EdgeRole.BASE, EdgeRole.ELEMENT)
-"""Real references that no `tp_traverse` visits. Keys that are strings are others: they are marked as
-shortcuts, but no other object has that reference."""
+"""Real references that no `tp_traverse` visits. Keys that are strings are others: they are marked
+as shortcuts, but no other object has that reference."""
 
 _SUSPENDED = ("generator", "coroutine", "async_generator")
 _ITERATORS = (*_SUSPENDED, "enumerate", "zip", "map", "filter", "reversed")
@@ -77,10 +78,10 @@ def find_unreached(snapshot: HeapSnapshot, is_reached: Booleans) -> list[Stage]:
     is_left = ~is_reached
     is_left[_led_to(snapshot, outside, is_reached)] = False
     hidden = alive[is_left[alive]]
-    stages.append(_one_root(_entries(snapshot, hidden, is_left), HIDDEN_CYCLE, "native"))
+    stages.append(_one_root(_entries(snapshot, hidden, is_left), HIDDEN_CYCLE, LinkKind.NATIVE))
     is_left[_led_to(snapshot, hidden, ~is_left)] = False
     garbage = np.flatnonzero(is_left)
-    stages.append(_one_root(_entries(snapshot, garbage, is_left), GARBAGE, "garbage"))
+    stages.append(_one_root(_entries(snapshot, garbage, is_left), GARBAGE, LinkKind.GARBAGE))
     return stages
 
 
@@ -96,13 +97,13 @@ def _native(snapshot: HeapSnapshot, nodes: Numbers) -> list[Stage]:
         kind = kinds.get(address, _NO_TYPE)
         via, file = f"class {kind.qualified_name}", files.get(kind.module, "")
         text = f"class {kind.full_name}"
-        classes.append(Root(via, "class", kind.name, file, kind.qualified_name, text=text))
+        classes.append(Root(via, LinkKind.CLASS, kind.name, file, kind.qualified_name, text=text))
     is_iterator = np.array([_is_iterator(kind) for kind in snapshot.type_table], np.bool_)
     is_loop = is_iterator[snapshot.types[nodes]] & ~is_class
     return [
         Stage(classes, nodes[is_class].astype(np.int32), np.arange(len(classes))),
-        _one_root(nodes[is_loop], LOOP, "native"),
-        _one_root(nodes[~is_loop & ~is_class], NATIVE, "native"),
+        _one_root(nodes[is_loop], LOOP, LinkKind.NATIVE),
+        _one_root(nodes[~is_loop & ~is_class], NATIVE, LinkKind.NATIVE),
     ]
 
 

@@ -165,7 +165,8 @@ class RunSeries:
             for marks in (self._marks_of_main(LOOKS), self._marks_of_main((IMPORTING,)))
         )
         loading = sum(min(until, end) - max(since, begin) for since, until in imports)
-        return looks if loading > (end - begin) / 2 else [*looks, *imports]
+        is_its_work = end - begin > _LONGEST_START_UP_NS and loading > (end - begin) / 2
+        return looks if is_its_work else [*looks, *imports]
 
     def _marks_of_main(self, what: Sequence[str]) -> list[Mark]:
         main = {process for process, start in self.recording.starts.items() if start.kind == "main"}

@@ -77,6 +77,7 @@ from leakscope.model.reported import (
     Forecast,
     FullMoment,
     Harmless,
+    HeapContents,
     Job,
     Occupied,
     Outcome,
@@ -101,6 +102,7 @@ from leakscope.model.small_blocks import (
 )
 
 __all__ = [
+    "HeapContents",
     "BACKWARD",
     "BISECTION_SCHEMA",
     "CLOCKS",

@@ -193,6 +193,17 @@ class Occupied(Noun, frozen=True):
     """It was made within a compiled region; the line is the one that calls it."""
 
 
+class HeapContents(Noun, frozen=True):
+    """What a heap snapshot of one process shows, the largest holders first."""
+
+    process: str
+    at_step: int | None
+    objects: int
+    bytes: int
+    """Of everything that the snapshot accounts for in the host's memory."""
+    contents: tuple[Occupied, ...]
+
+
 class FullMoment(Noun, frozen=True):
     """What was in memory when it ran out, or was about to."""
 

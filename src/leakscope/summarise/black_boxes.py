@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from leakscope import text
 from leakscope.attribute.places import relative, site_of
 from leakscope.attribute.suspects import sources_for
+from leakscope.heap.contents import contents_of
+from leakscope.heap.groups import read_groups
 from leakscope.model import BlackBox, FullMoment, Occupant, Occupied, SiteTally
 from leakscope.record.reader import Recording
+from leakscope.summarise.contents import words_of
 
 _TOLD = 12
 _NAMES = {
@@ -31,7 +35,24 @@ def full_moments(recording: Recording, names: Mapping[str, str]) -> tuple[FullMo
     return tuple(_moment(box, recording, names) for box in boxes)
 
 
+def _contents(box: BlackBox, recording: Recording) -> tuple[tuple[Occupant, ...], int]:
+    """What filled memory, the largest first; and how much of it the snapshot accounts for."""
+    file = Path(recording.directory, box.snapshot)
+    groups = read_groups(file) if box.snapshot and file.exists() else None
+    if groups is None:
+        return box.occupants, box.matched_bytes
+    device = None if box.where == "host" else box.where
+    held = [
+        Occupant(one.role, one.item, words_of(one.path), one.count, one.bytes)
+        for one in contents_of(groups, device)
+    ]
+    matched = sum(one.bytes for one in held)
+    every = sorted([*held, *box.occupants], key=lambda one: -one.bytes)
+    return tuple(every), matched
+
+
 def _moment(box: BlackBox, recording: Recording, names: Mapping[str, str]) -> FullMoment:
+    occupants, matched = _contents(box, recording)
     sources = sources_for(recording, box.process)
     directory = recording.run.directory
     return FullMoment(
@@ -40,8 +61,8 @@ def _moment(box: BlackBox, recording: Recording, names: Mapping[str, str]) -> Fu
         process=names.get(box.process, box.process),
         at_step=box.at.step,
         says=_says(box),
-        contents=tuple(_occupied(one, sources, directory) for one in box.occupants[:_TOLD]),
-        matched_share=_matched(box),
+        contents=tuple(_occupied(one, sources, directory) for one in occupants[:_TOLD]),
+        matched_share=_matched(box, occupants, matched),
         spent_seconds=box.spent_ns / 1e9,
     )
 
@@ -77,6 +98,6 @@ def _says(box: BlackBox) -> str:
     return says
 
 
-def _matched(box: BlackBox) -> float | None:
-    total = sum(one.bytes for one in box.occupants)
-    return box.matched_bytes / total if total and box.where != "host" else None
+def _matched(box: BlackBox, occupants: Sequence[Occupant], matched: int) -> float | None:
+    total = sum(one.bytes for one in occupants)
+    return matched / total if total and box.where != "host" else None

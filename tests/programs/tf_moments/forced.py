@@ -4,7 +4,6 @@ TF_MOMENTS is `bare` (leakscope is not even imported), `asked` (read if the adap
 moment is safe) or `always`.
 """
 
-import gc
 import os
 import sys
 import threading
@@ -19,6 +18,7 @@ if MODE != "bare":
     from leakscope.frameworks.jax_edges import JaxEdges
     from leakscope.frameworks.tensorflow_edges import TensorFlowEdges
     from leakscope.observe.heap.edges import Extras
+    from leakscope.observe.heap.walker import walk
 
     PROVIDERS = (TensorFlowEdges(), JaxEdges())
 
@@ -35,13 +35,12 @@ def look(where):
 
 
 def _instances(wanted):
-    """All of them, as the walker finds them: no other thread runs meanwhile."""
-    interval = sys.getswitchinterval()
-    sys.setswitchinterval(1000)
+    """Return all of them, as a snapshot finds them."""
+    null = os.open(os.devnull, os.O_WRONLY)
     try:
-        return [one for one in gc.get_objects() if issubclass(type(one), wanted)]
+        return walk(null, [], wanted, None)[3]
     finally:
-        sys.setswitchinterval(interval)
+        os.close(null)
 
 
 def _look(where):
@@ -54,10 +53,6 @@ def _look(where):
         if why and MODE != "always":
             continue
         found = _instances(wanted)
-        backends = getattr(sys.modules.get("jax._src.xla_bridge"), "_backends", None) or {}
-        if provider.name == "jax":
-            for client in backends.values():
-                found += client.live_executables()
         extras = Extras()
         provider.read(found, extras)
         for what, reason in extras.skipped.items():

@@ -90,7 +90,11 @@ def not_watched(i):
     look("ended")
     z = y * 3.0
     tapes.append(tape)
-    return tape.gradient(y, x).numpy(), tape.gradient(z, x), [v.name for v in tape.watched_variables()]
+    return (
+        tape.gradient(y, x).numpy(),
+        tape.gradient(z, x),
+        [v.name for v in tape.watched_variables()],
+    )
 
 
 def replicas(i):
@@ -127,7 +131,8 @@ def beside(i):
             return tf.reduce_sum(x)
 
         total += float(step(kept[2]))
-        total += sum(float(tf.reduce_sum(b)) for b in tf.data.Dataset.range(40).batch(4).prefetch(2) for b in [tf.cast(b, tf.float32)])
+        for batch in tf.data.Dataset.range(40).batch(4).prefetch(2):
+            total += float(tf.reduce_sum(batch))
     return total
 
 

@@ -20,7 +20,7 @@ def main() -> str:
             look()
             result = net(fake).relu()
             look()
-            texts.append(f"{result} {result.grad_fn}")
+            texts.append(f"{result} {type(result.grad_fn).__name__}")
         with torch.device("meta"):
             result = nn.Linear(8, 8)(torch.randn(4, 8))
             look()

@@ -90,18 +90,24 @@ def looking(how: str, source: str = "") -> Iterator[Looks]:
         thread = threading.Thread(target=_look_on, args=(stop,), daemon=True)
         thread.start()
     elif how and source == "timer":
-        before = signal.signal(signal.SIGALRM, lambda number, frame: look())
-        signal.setitimer(signal.ITIMER_REAL, _TIMER_S, _TIMER_S)
+        before = signal.signal(signal.SIGALRM, _look_and_go_on)
+        signal.setitimer(signal.ITIMER_REAL, _TIMER_S)
     try:
         yield looks
     finally:
+        looks.how = ""
         if before is not None:
             signal.setitimer(signal.ITIMER_REAL, 0)
             signal.signal(signal.SIGALRM, before)
         if thread is not None:
             stop.set()
             thread.join()
-        looks.how = ""
+
+
+def _look_and_go_on(*_: Any) -> None:
+    look()
+    if looks.how:
+        signal.setitimer(signal.ITIMER_REAL, _TIMER_S)
 
 
 def _look_on(stop: threading.Event) -> None:

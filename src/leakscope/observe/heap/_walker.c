@@ -111,6 +111,7 @@ static inline size_t keys_bytes(Keys *keys)
 /* Set when the module is imported, by comparing what the layouts give with the truth. */
 static bool dicts_ok;      /* key tables and the sizes of dicts */
 static bool attributes_ok; /* inline attributes */
+static bool functions_ok;  /* which fields of a function traverse shows */
 static bool locals_ok;     /* where the local variables of a generator stand */
 
 /* ---- Working memory ---------------------------------------------------------------------------- */
@@ -132,8 +133,7 @@ typedef struct Block {
 typedef struct {
     uint64_t *seen;                   /* objects that are written or wait to be */
     uint64_t namespace[REGION_WORDS]; /* dicts that are a namespace */
-    uint64_t named[REGION_WORDS];     /* strings that were asked for as a name ... */
-    uint64_t nameless[REGION_WORDS];  /* ... and must not be written */
+    uint64_t named[REGION_WORDS];     /* strings that are a name in some label */
     uint64_t lent[REGION_WORDS];      /* objects that `extra` refers to */
     uint64_t listed[REGION_WORDS];    /* objects that gc.get_objects() refers to */
 } Region;
@@ -150,6 +150,7 @@ typedef enum {
     LIST,
     TUPLE,
     DICT,
+    FUNCTION_FIELDS,
     MATCHED,    /* traversed; references are labelled by matching */
 } Walking;
 
@@ -162,6 +163,9 @@ typedef enum {
     BASIC, ITEMS, SIZE_LIST, SIZE_DICT, SIZE_SET, SIZE_STR, SIZE_BYTEARRAY, SIZE_INT, SIZE_CLASS,
     SIZE_CODE, ASK
 } Sizing;
+
+/* Types that have so many instances that these are written together. */
+typedef enum { ONE_BY_ONE, STRINGS, TUPLES, FUNCTIONS, CODES, N_BATCHES } Frequent;
 
 typedef struct { Py_ssize_t offset; uint64_t label; } Member;
 
@@ -176,7 +180,7 @@ typedef struct TypeInfo {
     uint64_t flags;        /* of the third word of its instances */
     Py_ssize_t basic, item;
     Py_ssize_t dict_offset;
-    uint8_t walking, shape, sizing;
+    uint8_t walking, shape, sizing, frequent;
     bool gc, asks_gc, managed_dict, inline_values, wanted, array, hidden_members;
 } TypeInfo;
 
@@ -196,6 +200,10 @@ typedef struct { uintptr_t target; uint64_t label; } Edge;
 
 #define AHEAD 16 /* objects that are fetched from memory before they are needed */
 
+#define BATCH 64 /* objects of a frequent type that are written together */
+
+typedef struct { const TypeInfo *info; size_t n; uintptr_t at[BATCH]; } Batch;
+
 typedef struct {
     int fd;
     int error; /* an errno; everything stops */
@@ -214,15 +222,17 @@ typedef struct {
     TypeInfo **type_buckets;
     size_t type_room, n_types;
 
-    Words start, waiting, dicts, found, dtypes, visited, labels, scratch;
+    Words start, waiting, dicts, found, dtypes, new_names, visited, labels, scratch;
     Edge *candidates; /* what the references of the object at hand could be */
     size_t n_candidates, candidate_room;
     uintptr_t ahead[AHEAD];
     unsigned first_ahead, n_ahead;
+    Batch batches[N_BATCHES];
 
     bool by_links;  /* tracked objects come from the collector's own lists */
     bool from_list; /* gc.get_objects() was needed: it holds a reference to each object */
     uint64_t n_left, n_met; /* tracked objects that were left to those lists, and met in them */
+    uint64_t name_doc, name_module; /* labels of attributes of functions */
     PyObject *extra, *wanted;
     PyTypeObject *ndarray;
     uint64_t edges_of_this;
@@ -299,6 +309,13 @@ static void release(Words *words)
     if (words->room)
         munmap(words->at, words->room * sizeof(uintptr_t));
     *words = (Words){0};
+}
+
+/* Ask for the memory of an object: its header and its first fields may be in two lines. */
+static inline void fetch(uintptr_t address)
+{
+    __builtin_prefetch((void *)(address - 16));
+    __builtin_prefetch((void *)(address + 40));
 }
 
 /* ---- Marks ------------------------------------------------------------------------------------- */
@@ -585,27 +602,30 @@ static bool may_be_written(PyObject *name)
     return ascii_identifier(at, n);
 }
 
-static __attribute__((noinline)) bool write_name(Walk *w, PyObject *name, Region *region)
-{
-    if (!PyUnicode_CheckExact(name) || !may_be_written(name)) {
-        test_and_set(region->nameless, slot_of((uintptr_t)name));
-        return false;
-    }
-    char text[LONGEST_NAME * 4 + 4];
-    size_t n = encode(name, text, sizeof text);
-    put_u64(w, &w->names, (uintptr_t)name);
-    put_text(w, &w->names, text, n);
-    return true;
-}
-
-/* The part of a label that says the name; 0 if it has none that may be written. */
+/* The part of a label that says the name. The name is looked at when all are known: one that must
+   not be written is then written as an empty one. */
 static inline uint64_t name_bits(Walk *w, PyObject *name)
 {
-    Region *region = region_of(w, (uintptr_t)name);
-    unsigned slot = slot_of((uintptr_t)name);
-    if (likely(test_and_set(region->named, slot)))
-        return test(region->nameless, slot) ? 0 : (uintptr_t)name & NAME_MASK;
-    return write_name(w, name, region) ? (uintptr_t)name & NAME_MASK : 0;
+    if (!test_and_set(region_of(w, (uintptr_t)name)->named, slot_of((uintptr_t)name)))
+        add(w, &w->new_names, (uintptr_t)name);
+    return (uintptr_t)name & NAME_MASK;
+}
+
+static void write_name(Walk *w, PyObject *name)
+{
+    char text[LONGEST_NAME * 4 + 4];
+    bool fine = PyUnicode_CheckExact(name) && may_be_written(name);
+    put_u64(w, &w->names, (uintptr_t)name);
+    put_text(w, &w->names, text, fine ? encode(name, text, sizeof text) : 0);
+}
+
+static void write_names(Walk *w)
+{
+    for (size_t i = 0; i < w->new_names.n && !w->error; i++) {
+        if (i + AHEAD < w->new_names.n)
+            fetch(w->new_names.at[i + AHEAD]);
+        write_name(w, (PyObject *)w->new_names.at[i]);
+    }
 }
 
 /* The same for a name in C: the members of built-in types. Called once for each member. */
@@ -844,8 +864,10 @@ static Walking walking_of(const TypeInfo *info)
         return LIST;
     if (type == &PyTuple_Type)
         return TUPLE;
-    if (type == &PyDict_Type)
+    if (type == &PyDict_Type && dicts_ok)
         return DICT;
+    if (type == &PyFunction_Type && functions_ok)
+        return FUNCTION_FIELDS;
     if (info->shape != NO_SHAPE || info->array || info->hidden_members)
         return MATCHED;
     if (!info->gc || !info->traverse)
@@ -854,6 +876,18 @@ static Walking walking_of(const TypeInfo *info)
         type->tp_flags & Py_TPFLAGS_HEAPTYPE)
         return MATCHED;
     return STREAM;
+}
+
+static Frequent frequent_of(const TypeInfo *info)
+{
+    PyTypeObject *type = info->type;
+    if (type == &PyUnicode_Type)
+        return STRINGS;
+    if (type == &PyTuple_Type)
+        return TUPLES;
+    if (type == &PyFunction_Type && functions_ok)
+        return FUNCTIONS;
+    return type == &PyCode_Type ? CODES : ONE_BY_ONE;
 }
 
 static inline bool is_object_member(const PyMemberDef *member)
@@ -963,6 +997,7 @@ static TypeInfo *learn(Walk *w, PyTypeObject *type)
     info->hidden_members = !info->gc && info->n_members;
     info->walking = walking_of(info);
     learn_size(info, &qualified, &module);
+    info->frequent = (uint8_t)frequent_of(info);
 
     PyObject *mro = type->tp_mro; /* every class of an mro is written too */
     if (mro && PyTuple_Check(mro))
@@ -1204,15 +1239,39 @@ static uint64_t local_name(Walk *w, PyCodeObject *code, Py_ssize_t i)
     return has_name(code, i) ? name_bits(w, PyTuple_GET_ITEM(code->co_localsplusnames, i)) : 0;
 }
 
-static void function_candidates(Walk *w, PyObject *o)
+/* What traverse shows of a function, in the order of the fields that a reader asks for most. */
+static unsigned function_references(Walk *w, PyObject *o, Edge *to)
 {
     PyFunctionObject *f = (PyFunctionObject *)o;
-    candidate(w, f->func_code, ROLE(CODE));
-    candidate(w, f->func_globals, ROLE(GLOBALS));
-    candidate(w, f->func_defaults, ROLE(ITEM));
-    candidate(w, f->func_kwdefaults, ROLE(ITEM));
-    candidate(w, f->func_closure, ROLE(CLOSURE_TUPLE));
+    const Edge all[] = {
+        {(uintptr_t)f->func_code, ROLE(CODE)},
+        {(uintptr_t)f->func_globals, ROLE(GLOBALS)},
+        {(uintptr_t)f->func_closure, ROLE(CLOSURE_TUPLE)},
+        {(uintptr_t)f->func_dict, ROLE(NAMESPACE)},
+        {(uintptr_t)f->func_defaults, ROLE(ITEM)},
+        {(uintptr_t)f->func_kwdefaults, ROLE(ITEM)},
+        {(uintptr_t)f->func_doc, w->name_doc},
+        {(uintptr_t)f->func_module, w->name_module},
+        {(uintptr_t)f->func_builtins, ROLE(ITEM)},
+        {(uintptr_t)f->func_name, ROLE(ITEM)},
+        {(uintptr_t)f->func_qualname, ROLE(ITEM)},
+        {(uintptr_t)f->func_annotations, ROLE(ITEM)},
+#if AT_LEAST(12)
+        {(uintptr_t)f->func_typeparams, ROLE(ITEM)},
+#endif
+#if AT_LEAST(14)
+        {(uintptr_t)f->func_annotate, ROLE(ITEM)},
+#endif
+    };
+    unsigned n = 0;
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        to[n] = all[i];
+        n += all[i].target != 0;
+    }
+    return n;
 }
+
+#define MOST_FUNCTION_REFERENCES 16
 
 /* Shortcuts with a name through the tuples that hold the cells and the defaults. */
 static void put_function_shortcuts(Walk *w, PyObject *o)
@@ -1326,7 +1385,7 @@ static void frame_candidates(Walk *w, const TypeInfo *info, PyObject *o)
 static void shape_candidates(Walk *w, const TypeInfo *info, PyObject *o)
 {
     switch ((Shape)info->shape) {
-    case FUNCTION: function_candidates(w, o); break;
+    case FUNCTION: w->n_candidates = function_references(w, o, w->candidates); break;
     case CELL: candidate(w, ((PyCellObject *)o)->ob_ref, ROLE(CELL)); break;
     case METHOD:
         candidate(w, ((PyMethodObject *)o)->im_func, ROLE(FUNCTION));
@@ -1646,6 +1705,18 @@ static void put_matched(Walk *w, const TypeInfo *info, PyObject *o, bool gc, boo
     put_hidden_references(w, info, o);
 }
 
+static void put_function(Walk *w, PyObject *o)
+{
+    Edge edges[MOST_FUNCTION_REFERENCES];
+    unsigned n = function_references(w, o, edges);
+    for (unsigned i = 0; i < n; i++)
+        put_edge(w, edges[i].target, edges[i].label);
+    PyObject *dict = ((PyFunctionObject *)o)->func_dict;
+    if (dict)
+        mark_namespace(w, dict);
+    put_function_shortcuts(w, o);
+}
+
 static void put_references(Walk *w, const TypeInfo *info, PyObject *o, bool gc, bool namespace)
 {
     switch ((Walking)info->walking) {
@@ -1653,6 +1724,7 @@ static void put_references(Walk *w, const TypeInfo *info, PyObject *o, bool gc, 
     case LIST: put_items(w, ((PyListObject *)o)->ob_item, Py_SIZE(o)); break;
     case TUPLE: put_items(w, ((PyTupleObject *)o)->ob_item, Py_SIZE(o)); break;
     case DICT: put_dict(w, o, namespace); break;
+    case FUNCTION_FIELDS: put_function(w, o); break;
     case STREAM:
         if (gc)
             info->traverse(o, stream_one, w);
@@ -1697,7 +1769,8 @@ static inline bool is_gc(const TypeInfo *info, PyObject *o)
     return info->gc && (!info->asks_gc || info->type->tp_is_gc(o));
 }
 
-static inline void write_object(Walk *w, const TypeInfo *info, PyObject *o, unsigned origin)
+static inline __attribute__((always_inline)) void
+write_object(Walk *w, const TypeInfo *info, PyObject *o, unsigned origin)
 {
     bool gc = is_gc(info, o), namespace = false;
     uint64_t flags = info->flags | shallow_bytes(info, o);
@@ -1712,7 +1785,7 @@ static inline void write_object(Walk *w, const TypeInfo *info, PyObject *o, unsi
         flags |= IMMORTAL;
     w->edges_of_this = 0;
     put_references(w, info, o, gc, namespace);
-    if (w->edges_of_this && (info->walking == MATCHED || info->walking == DICT))
+    if (w->edges_of_this && info->walking >= DICT)
         flags |= LABELLED;
     uint64_t *at = room_for(w, &w->objects, 4);
     at[0] = (uintptr_t)o;
@@ -1723,6 +1796,70 @@ static inline void write_object(Walk *w, const TypeInfo *info, PyObject *o, unsi
     w->n_edges += w->edges_of_this;
     if (unlikely(info->wanted))
         add(w, &w->found, (uintptr_t)o);
+}
+
+static __attribute__((noinline)) void write_other(Walk *w, const TypeInfo *info, PyObject *o,
+                                                  unsigned origin)
+{
+    write_object(w, info, o, origin);
+}
+
+/* Write objects of one frequent type. All that is decided by the type is a constant here, so the
+   compiler makes a loop for each type in which nothing is decided for each object. */
+static inline __attribute__((always_inline)) void
+write_batch(Walk *w, const Batch *batch, size_t n, Sizing sizing, Walking walking, Shape shape)
+{
+    TypeInfo info = *batch->info;
+    info.sizing = (uint8_t)sizing;
+    info.walking = (uint8_t)walking;
+    info.shape = (uint8_t)shape;
+    info.gc = walking != LEAF && shape != CODE;
+    info.head_bytes = info.gc ? 16 : 0;
+    info.flags = 0;
+    info.asks_gc = info.inline_values = info.array = info.hidden_members = info.managed_dict = false;
+    for (size_t i = 0; i < n && !w->error; i++)
+        write_object(w, &info, (PyObject *)(batch->at[i] & ~(uintptr_t)ORIGIN),
+                     batch->at[i] & ORIGIN);
+}
+
+static void take_batch(Walk *w, Frequent frequent)
+{
+    Batch *batch = &w->batches[frequent];
+    size_t n = batch->n;
+    batch->n = 0;
+    switch (frequent) {
+    case STRINGS: write_batch(w, batch, n, SIZE_STR, LEAF, NO_SHAPE); break;
+    case TUPLES: write_batch(w, batch, n, ITEMS, TUPLE, NO_SHAPE); break;
+    case FUNCTIONS: write_batch(w, batch, n, BASIC, FUNCTION_FIELDS, FUNCTION); break;
+    case CODES: write_batch(w, batch, n, SIZE_CODE, MATCHED, CODE); break;
+    default: break;
+    }
+}
+
+static void take_batches(Walk *w)
+{
+    for (Frequent frequent = STRINGS; frequent < N_BATCHES; frequent++)
+        if (w->batches[frequent].n)
+            take_batch(w, frequent);
+}
+
+/* Ask for the parts of a function that are read when its batch is written. */
+static inline void fetch_function(PyObject *o)
+{
+    char *code = (char *)((PyFunctionObject *)o)->func_code;
+    __builtin_prefetch((char *)o + offsetof(PyFunctionObject, func_module));
+    __builtin_prefetch(code);
+    __builtin_prefetch(code + offsetof(PyCodeObject, co_filename));
+    __builtin_prefetch(code + offsetof(PyCodeObject, co_extra));
+}
+
+static inline void add_to_batch(Walk *w, const TypeInfo *info, uintptr_t word)
+{
+    Batch *batch = &w->batches[info->frequent];
+    batch->info = info;
+    batch->at[batch->n++] = word;
+    if (batch->n == BATCH)
+        take_batch(w, (Frequent)info->frequent);
 }
 
 /* Write an object, but a dict later: by then all who could have it as their namespace are known. */
@@ -1736,35 +1873,16 @@ static inline void take_object(Walk *w, uintptr_t address, unsigned origin)
         w->n_left++; /* its turn comes in the collector's lists */
         return;
     }
-    if (info->type == &PyDict_Type)
+    if (info->type == &PyDict_Type) {
         add(w, &w->dicts, address | origin);
-    else
-        write_object(w, info, o, origin);
-}
-
-/* Ask for the memory of an object: its header and its first fields may be in two lines. */
-static inline void fetch(uintptr_t address)
-{
-    __builtin_prefetch((void *)(address - 16));
-    __builtin_prefetch((void *)(address + 40));
-}
-
-/* Ask for what an object will be asked for first, once its own memory is there. */
-static inline void fetch_parts(PyObject *o)
-{
-    PyTypeObject *type = Py_TYPE(o);
-    if (type == &PyFunction_Type) {
-        char *code = (char *)((PyFunctionObject *)o)->func_code;
-        __builtin_prefetch(code);
-        __builtin_prefetch(code + offsetof(PyCodeObject, co_filename));
-        __builtin_prefetch(code + offsetof(PyCodeObject, co_extra));
+        return;
     }
-    else if (type == &PyList_Type)
-        __builtin_prefetch(((PyListObject *)o)->ob_item);
-#if !AT_LEAST(12)
-    else if (type->tp_flags & Py_TPFLAGS_MANAGED_DICT)
-        __builtin_prefetch(((void **)o)[-4]);
-#endif
+    if (info->frequent == FUNCTIONS)
+        fetch_function(o);
+    if (info->frequent != ONE_BY_ONE)
+        add_to_batch(w, info, address | origin);
+    else
+        write_other(w, info, o, origin);
 }
 
 /* Take the objects that wait, except the last few, whose memory is on its way to the cache. */
@@ -1785,6 +1903,15 @@ static void take_waiting(Walk *w, unsigned leave)
     }
 }
 
+/* Take every object that waits or stands in a batch, and what is found through them. */
+static void take_all_waiting(Walk *w)
+{
+    do {
+        take_waiting(w, 0);
+        take_batches(w);
+    } while (w->waiting.n && !w->error);
+}
+
 static void take_start(Walk *w)
 {
     size_t n = w->start.n;
@@ -1795,7 +1922,7 @@ static void take_start(Walk *w)
         if (w->waiting.n)
             take_waiting(w, AHEAD - 1);
     }
-    take_waiting(w, 0);
+    take_all_waiting(w);
 }
 
 static inline PyDictObject *dict_at(const Walk *w, size_t i)
@@ -1815,7 +1942,7 @@ static void take_dicts(Walk *w)
         if (w->waiting.n)
             take_waiting(w, AHEAD - 1);
         if (i + 1 == w->dicts.n)
-            take_waiting(w, 0); /* may find more */
+            take_all_waiting(w); /* may find more */
     }
 }
 
@@ -1865,8 +1992,6 @@ static bool take_list(Walk *w, Link *head)
             previous = link;
             link = (Link *)link->next;
             fetch((uintptr_t)(link + 1));
-            if (read - taken > AHEAD / 2)
-                fetch_parts((PyObject *)(window[(read - AHEAD / 2) % AHEAD] + 1));
             if (read - taken < AHEAD)
                 continue;
         }
@@ -1894,7 +2019,7 @@ static bool take_by_links(Walk *w)
             return false;
     if (!take_list(w, &generations->permanent.head))
         return false;
-    take_waiting(w, 0);
+    take_all_waiting(w);
     take_dicts(w);
     return w->n_left == w->n_met;
 }
@@ -1956,16 +2081,21 @@ static bool prepare(Walk *w)
     w->candidates = take(w, w->candidate_room * sizeof(Edge));
     w->type_room = 8192;
     w->type_buckets = take(w, w->type_room * sizeof(TypeInfo *));
-    return w->spare && w->spare->seen && w->candidates && w->type_buckets && more_regions(w) &&
+    bool ready = w->spare && w->spare->seen && w->candidates && w->type_buckets && more_regions(w) &&
            open_out(w, &w->objects, "objects") && open_out(w, &w->edges, "edges") &&
            open_out(w, &w->names, "names") && open_out(w, &w->types, "types") &&
            open_out(w, &w->arrays, "arrays");
+    if (ready) {
+        w->name_doc = ROLE(ATTRIBUTE) | c_name_bits(w, "__doc__");
+        w->name_module = ROLE(ATTRIBUTE) | c_name_bits(w, "__module__");
+    }
+    return ready;
 }
 
 static void give_back(Walk *w)
 {
     Words *all[] = {&w->start, &w->waiting, &w->dicts, &w->found, &w->dtypes,
-                    &w->visited, &w->scratch, &w->labels};
+                    &w->new_names, &w->visited, &w->scratch, &w->labels};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         release(all[i]);
     for (Block *block = w->blocks, *next; block; block = next) {
@@ -1977,6 +2107,7 @@ static void give_back(Walk *w)
 /* Write out what is in the buffers. */
 static void flush_all(Walk *w)
 {
+    write_names(w);
     flush(w, &w->objects);
     flush(w, &w->edges);
     flush(w, &w->names);
@@ -2200,6 +2331,13 @@ static const char PROBES[] =
     "        del shrunk['probe_%d' % i]\n"
     "    dicts.append(shrunk)\n"
     "    dicts.append(shrunk.copy())\n"
+    "def enclosing(cell):\n"
+    "    def function(first=a, *, second: int = b) -> float:\n"
+    "        'Text.'\n"
+    "        return cell\n"
+    "    function.attribute = c\n"
+    "    return function\n"
+    "function = enclosing(d)\n"
     "def stops(first, second):\n"
     "    third = first\n"
     "    yield third\n"
@@ -2345,6 +2483,43 @@ static bool check_locals(PyObject *probes)
            variables_are(frame, c, d, d);
 }
 
+typedef struct { uintptr_t targets[64]; size_t n; } Shown;
+
+static int note_shown(PyObject *target, void *to)
+{
+    Shown *shown = to;
+    if (shown->n < 64)
+        shown->targets[shown->n++] = (uintptr_t)target;
+    return 0;
+}
+
+/* Whether traverse shows exactly the references of a function that are read from its fields. */
+static bool check_functions(PyObject *probes)
+{
+    PyObject *function = PyDict_GetItemString(probes, "function");
+    if (!function || !PyFunction_Check(function) || !PyFunction_Type.tp_traverse)
+        return false;
+    Walk *w = map_memory(sizeof(Walk));
+    if (!w)
+        return false;
+    Shown shown = {.n = 0};
+    Edge edges[MOST_FUNCTION_REFERENCES];
+    unsigned n = function_references(w, function, edges);
+    munmap(w, sizeof(Walk));
+    PyFunction_Type.tp_traverse(function, note_shown, &shown);
+    if (n != shown.n)
+        return false;
+    for (unsigned i = 0; i < n; i++) {
+        size_t at = 0;
+        while (at < shown.n && shown.targets[at] != edges[i].target)
+            at++;
+        if (at == shown.n)
+            return false;
+        shown.targets[at] = 0;
+    }
+    return true;
+}
+
 #ifdef HAS_LINKS
 static bool threshold_is(PyObject *thresholds, int i, int found)
 {
@@ -2390,6 +2565,7 @@ static void check_layouts(void)
         dicts_ok = check_dicts(probes);
         attributes_ok = dicts_ok && check_attributes(probes);
         locals_ok = check_locals(probes);
+        functions_ok = check_functions(probes);
     }
     Py_XDECREF(done);
     if (probes)

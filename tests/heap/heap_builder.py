@@ -176,7 +176,9 @@ class Heap:
             modules=tuple(self.modules),
             locals=tuple(self.locals),
             others=tuple(self.others),
-            dtypes=tuple(DType(0x5600_0000_0000 + size, size, f"float{8 * size}") for size in (4, 8)),
+            dtypes=tuple(
+                DType(0x5600_0000_0000 + size, size, f"float{8 * size}") for size in (4, 8)
+            ),
             extra_nodes=tuple(self.extra_nodes),
             extra_edges=tuple(self.extra_edges),
             described=self.described,
@@ -191,7 +193,8 @@ class Heap:
 
     def _chunks(self) -> list[tuple[str, bytes]]:
         counts: Counter[int] = Counter(self._more)
-        counts.update(root.address for root in (*self.modules, *self.locals, *self.others))
+        for roots in (self.modules, self.locals, self.others):
+            counts.update(root.address for root in roots)
         for edges in self._edges.values():
             counts.update(
                 target
@@ -202,12 +205,14 @@ class Heap:
         for address, (kind, word) in self._objects.items():
             edges = self._edges[address]
             is_labelled = any(label for _, label in edges)
-            word |= LABELLED if is_labelled else 0
-            word |= IMMORTAL if address in self._immortal else 0
-            objects += [address, kind, word, counts[address] | len(edges) << 32]
+            flags = LABELLED if is_labelled else 0
+            flags |= IMMORTAL if address in self._immortal else 0
+            objects += [address, kind, word | flags, counts[address] | len(edges) << 32]
             for target, label in edges:
                 words += [target, label] if is_labelled else [target]
-        names = [struct.pack("<QI", at, len(n.encode())) + n.encode() for n, at in self._names.items()]
+        names = [
+            struct.pack("<QI", at, len(n.encode())) + n.encode() for n, at in self._names.items()
+        ]
         types = [self._type_record(*key, at) for key, at in self._types.items()]
         half = len(objects) // 8 * 4  # two chunks, cut at a whole record
         return [
