@@ -158,7 +158,8 @@ class Heap:
     def local(
         self, value: int, name: str, function: str = "main", file: str = HERE, **more: object
     ) -> None:
-        root = LocalRoot(value, name, function, file, 7, **more)  # type: ignore[arg-type]
+        fields = {"line": 7, **more}
+        root = LocalRoot(value, name, function, file, **fields)  # type: ignore[arg-type]
         self.locals.append(root)
 
     # ── the file ──

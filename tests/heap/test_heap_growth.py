@@ -157,6 +157,20 @@ def test_lists_that_grow_while_one_more_comes_now_and_then(tmp_path: Path) -> No
     assert growth.growing[0].share > 0.95
 
 
+def test_handlers_that_share_what_they_buffer(tmp_path: Path) -> None:
+    """Breaks when handlers that are added again and again are not told because the first of them
+    is the first to hold what all of them hold."""
+
+    def build(heap: Heap, step: int) -> None:
+        handlers = [heap.add("Handler", 100, module="__main__") for _ in range(30)][:step]
+        records = [heap.add("Record", 4000) for _ in range(step)]
+        for handler in handlers:
+            heap.refer(handler, heap.items("list", *records), EdgeRole.ATTRIBUTE, "buffer")
+        heap.module("__main__", HERE, handlers=heap.items("list", *handlers))
+
+    assert holder_of(only(growth_of(tmp_path, build))) == ["module train", ".handlers"]
+
+
 @pytest.mark.parametrize("kind", ["bytes", "ndarray", "Storage"])
 def test_one_thing_that_gets_larger(tmp_path: Path, kind: str) -> None:
     """Breaks when an array that is built again, larger each time, is not found."""

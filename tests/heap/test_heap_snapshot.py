@@ -101,6 +101,25 @@ def test_things_of_frameworks(tmp_path: Path) -> None:
     assert snapshot.count == snapshot.object_count + 2
 
 
+def test_a_node_that_became_an_object_stays_the_same_thing(tmp_path: Path) -> None:
+    """Breaks when looking at a graph makes Python objects of its nodes, and the next snapshot has
+    them by another label or type."""
+    heap = Heap()
+    tensor = heap.add("Tensor", 80, module="torch")
+    node = heap.add("MeanBackward0", 64)
+    heap.refer(tensor, node, EdgeRole.ATTRIBUTE)
+    heap.extra_nodes.append(ExtraNode(node, "MeanBackward0", 640, "", "nodes"))
+    heap.extra_nodes.append(ExtraNode(0xA000, "MeanBackward0", 640, "", "nodes"))
+    heap.extra_edges.append(ExtraEdge(tensor, node, EdgeRole.GRAD_FN))
+    heap.extra_edges.append(ExtraEdge(node, 0xA000, EdgeRole.NEXT))
+    snapshot = read(heap, tmp_path)
+    assert edges_from(snapshot, tensor) == [(node, EdgeRole.GRAD_FN, "")]
+    assert edges_from(snapshot, node) == [(0xA000, EdgeRole.NEXT, "")]
+    assert not snapshot.is_extra[snapshot.starts[snapshot.find([tensor])[0]]]
+    nodes = snapshot.find([node, 0xA000])
+    assert len(set(snapshot.types[nodes].tolist())) == 1
+
+
 def test_incomplete_file(tmp_path: Path) -> None:
     """Breaks when a file that was cut short is read as if it were whole."""
     path = Heap().write(tmp_path / "1.heap")

@@ -1,4 +1,4 @@
-"""What TensorFlow and JAX add to a snapshot: buffers, records of tapes, executables, their lines."""
+"""What TensorFlow and JAX add to a snapshot: buffers, records of tapes, executables, lines."""
 
 from __future__ import annotations
 
@@ -72,12 +72,7 @@ def test_a_variable_has_the_bytes_of_its_shape() -> None:
 def test_what_does_not_tell_its_size_is_counted() -> None:
     data = tf.data.Dataset.range(4)
     iterator = iter(data)
-
-    @tf.function
-    def twice(x: Any) -> Any:
-        return x * 2
-
-    graph = twice.get_concrete_function(tf.ones(2)).graph
+    graph = tf.function(lambda x: x * 2).get_concrete_function(tf.ones(2)).graph
     strings = tf.constant(["some", "words"])
     things = graph, strings, iterator._iterator_resource, data._variant_tensor
     extras = _read(TensorFlowEdges(), *things)
@@ -87,11 +82,7 @@ def test_what_does_not_tell_its_size_is_counted() -> None:
 
 
 def test_a_graph_has_the_lines_that_were_noted() -> None:
-    @tf.function
-    def twice(x: Any) -> Any:
-        return x * 2
-
-    graph = twice.get_concrete_function(tf.ones(2)).graph
+    graph = tf.function(lambda x: x * 2).get_concrete_function(tf.ones(2)).graph
     lines = {id(graph): (Frame("train.py", 7, "main"),)}
     extras = _read(TensorFlowEdges(lambda one: lines.get(id(one), ())), graph)
     assert extras.sites == {id(graph): (("train.py", 7, "main"),)}
@@ -152,7 +143,7 @@ def test_a_tape_that_records_is_left_alone() -> None:
 def test_a_tensor_that_is_still_being_made_is_not_asked() -> None:
     """Breaks, by the end of this process, when a tensor without its native half is asked."""
     tensors = [tf.ones(4) * float(number) for number in range(4)]
-    kind = type(tensors[0])
+    kind: Any = type(tensors[0])
     half_made = kind.__new__(kind)
     extras = _read(TensorFlowEdges(), half_made, *tensors)
     assert not _owned_by(extras, half_made)
@@ -313,7 +304,7 @@ def test_growth_of_kept_tapes_and_executables_has_the_path_of_the_program(tmp_pa
     names = {_names(one) for one in found[:2]}
     assert any("kept_tapes" in " ".join(words) for words in names), names
     assert any("scaled" in " ".join(words) for words in names), names
-    (tapes,) = (one for one in found if "kept_tapes" in " ".join(_names(one)))
+    tapes = next(one for one in found if "kept_tapes" in " ".join(_names(one)))
     assert [count for _, count in tapes.counts] == [20, 40, 60]
     assert tapes.parts["tensors"] >= 40 * 64 * 64 * 4
 

@@ -7,9 +7,11 @@ visible and what nobody accounts for add up to the whole.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from typing import NamedTuple
+
+from msgspec.structs import replace
 
 from leakscope.attribute.carried import is_carried_on
 from leakscope.attribute.create_graph import find_create_graph
@@ -164,9 +166,8 @@ def sources_for(recording: Recording, process: str) -> Mapping[str, str]:
 
 def suspect_of(holding: Holding, share: float, sources: Mapping[str, str]) -> Suspect:
     """A holder with the statement that stores into it, and why it may stop, if anything says so."""
-    named = _named_link(holding)
+    named, keeper = _kept_by(holding, sources)
     guard = has_capacity_guard(sources, named) if named is not None else None
-    keeper = _keeper(holding, named, sources)
     is_bounded = holding.bound or (f"line {guard.line} seems to bound it" if guard else "")
     return Suspect(
         holding=holding,
@@ -187,21 +188,30 @@ def _grown_in(holding: Holding) -> int:
     return sum(after > before for (_, before), (_, after) in pairwise(holding.counts))
 
 
-def _keeper(holding: Holding, named: Link | None, sources: Mapping[str, str]) -> Site | None:
+def _kept_by(
+    holding: Holding, sources: Mapping[str, str]
+) -> tuple[Link | None, Site | None]:
+    """The name nearest to the thing that grows under which a statement of the program stores, with
+    that statement; the nearest name alone where none is found. What a library keeps inside of an
+    object is stored by whoever stores the object."""
+    named = list(_named_links(holding))
     if holding.kind == HoldingKind.GRADIENT_CYCLE:
-        return find_create_graph(sources)
-    if named is None:
-        return None
-    keepers = find_keepers(sources, named, grows=_how(holding, named), sites=holding.sites)
-    return keepers[0] if keepers else None
+        return (named[0] if named else None), find_create_graph(sources)
+    for link in named:
+        how = _how(holding, link)
+        keepers = find_keepers(sources, link, grows=how, sites=holding.sites)
+        if keepers:
+            return link, keepers[0]
+    return (named[0] if named else None), None
 
 
-def _named_link(holding: Holding) -> Link | None:
-    """The nearest name at or above the thing that grows, to search the source for."""
+def _named_links(holding: Holding) -> Iterator[Link]:
+    """The names at and above the thing that grows, the nearest first."""
     for link in reversed(holding.path[: holding.grows_at + 1]):
-        if link.name and link.kind in _NAMED:
-            return link
-    return None
+        if link.name and link.kind == LinkKind.GRADIENT:
+            yield replace(link, kind=LinkKind.ATTRIBUTE)
+        elif link.name and link.kind in _NAMED:
+            yield link
 
 
 def _how(holding: Holding, named: Link) -> str:
@@ -212,6 +222,7 @@ def _how(holding: Holding, named: Link) -> str:
         return holding.kind
     if holding.kind == HoldingKind.SHARED_PAGES:
         return "preloaded"
-    below = holding.path[holding.path.index(named) : holding.grows_at + 1]
+    names = [link.name for link in holding.path[: holding.grows_at + 1]]
+    below = holding.path[names.index(named.name) : holding.grows_at + 1]
     is_opaque = any(link.type in ("cycle", "_tee", "generator") for link in below)
     return "opaque" if is_opaque else "container"

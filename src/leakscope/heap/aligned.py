@@ -31,9 +31,10 @@ class Aligned:
         for at, groups in enumerate(snapshots):
             rows = self.rows[at]
             self.parents[rows] = rows[np.maximum(groups.parents, 0)]
-            self.counts[at, rows] = groups.counts
-            self.bytes[at, rows] = groups.bytes
-            self.lengths[at, rows] = groups.lengths
+            # Classes of the same name in two modules are one row.
+            np.add.at(self.counts[at], rows, groups.counts)
+            np.add.at(self.bytes[at], rows, groups.bytes)
+            np.add.at(self.lengths[at], rows, groups.lengths)
         last = snapshots[-1]
         self.last_groups[self.rows[-1]] = np.arange(len(last))
         self.roles: Indices = np.full(size, -1, np.int32)

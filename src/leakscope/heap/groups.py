@@ -221,7 +221,7 @@ def _identities(
 ) -> Words:
     """A hash of each group's path, from texts only. Parents come before children."""
     of_name = np.array([hash(name) for name in names], np.int64).view(np.uint64)
-    of_kind = [hash(f"{kind.full_name}:{kind.detail}") for kind in kind_table]
+    of_kind = [hash(f"{kind.qualified_name}:{kind.detail}") for kind in kind_table]
     steps = of_name[labels & 0xFFFFFFFF] * np.uint64(_PRIME)
     steps += (labels >> 32).astype(np.uint64) + np.uint64(1)
     steps *= np.uint64(_PRIME)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
+from math import log
 
 import numpy as np
 
@@ -111,12 +112,17 @@ class _Finder:
         return is_told, is_covered
 
     def _is_by_number(self, row: int) -> bool:
-        """Whether at least half of the growth is what new members keep. Otherwise old members get
-        larger, and the cause is further down."""
-        grown_bytes = int(self._grown[row])
-        if grown_bytes * _WORTH_A_TEST < self._total or not self._aligned.counts[0, row]:
+        """Whether growth in number accounts for the growth in bytes: more so than growth of each
+        member, or because new members keep at least half of it. Otherwise old members get larger,
+        and the cause is further down."""
+        aligned, grown_bytes = self._aligned, int(self._grown[row])
+        first, last = int(aligned.counts[0, row]), int(aligned.counts[-1, row])
+        if grown_bytes * _WORTH_A_TEST < self._total or not first:
             return True
-        return 2 * bytes_of_new_members(self._aligned, row) >= grown_bytes
+        before, after = int(aligned.below[0, row]), int(aligned.below[-1, row])
+        if 2 * log(last / first) >= log(after / max(before, 1)):
+            return True
+        return 2 * bytes_of_new_members(aligned, row) >= grown_bytes
 
     def _sibling_key(self, row: int) -> tuple[int, int]:
         is_item = int(self._aligned.roles[row]) in ANONYMOUS

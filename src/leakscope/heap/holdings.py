@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from leakscope.heap.arrays import Booleans
+from leakscope.heap.cycles import links_around
 from leakscope.heap.groups import Groups, levels_of, read_groups
 from leakscope.heap.growth import Growing, Growth, find_growth
 from leakscope.heap.links import Said, say
@@ -43,7 +44,7 @@ def holdings_of(files: Sequence[Path], headers: Sequence[Snapshot]) -> list[Hold
     growth = _growth(stamps)
     if growth is None:
         return []
-    return [_holding(one, headers[-1]) for one in growth.growing]
+    return [_holding(one, headers[-1], files[-1]) for one in growth.growing]
 
 
 @lru_cache(maxsize=4)
@@ -59,9 +60,11 @@ def _growth(stamps: tuple[tuple[str, int], ...]) -> Growth | None:
     return find_growth(found, steps) if len(found) > 1 else None
 
 
-def _holding(growing: Growing, last: Snapshot) -> Holding:
+def _holding(growing: Growing, last: Snapshot, file: Path) -> Holding:
     said = say(growing)
     kind = _kind(growing, said, last)
+    if kind in (HoldingKind.GARBAGE, HoldingKind.CYCLE) and growing.addresses:
+        said = _with_cycle(said, links_around(file, growing.addresses[0]))
     is_one = kind is HoldingKind.ARRAY
     more = growing.bytes_grown if is_one else max(growing.items_grown, 1)
     below = _below(growing.groups, growing.path[growing.item])
@@ -96,6 +99,14 @@ def _kind(growing: Growing, said: Said, last: Snapshot) -> HoldingKind:
     if said.path[0].via == HIDDEN_CYCLE:
         return HoldingKind.GRADIENT_CYCLE
     return _KINDS[growing.kind]
+
+
+def _with_cycle(said: Said, cycle: tuple[Link, ...]) -> Said:
+    """The same with the way around the cycle; what closes it is the attribute that it begins with."""
+    at = said.grows_at + 1
+    path = (*said.path[:at], *cycle, *said.path[at:])
+    is_named = bool(cycle) and bool(cycle[0].name)
+    return Said(path, at if is_named else said.grows_at, said.item)
 
 
 def _payload(links: tuple[Link, ...]) -> Iterator[Link]:

@@ -116,6 +116,7 @@ class Measure:
     def _is_framework(self) -> Booleans:
         roles = self._aligned.roles
         found: Booleans = (roles >= _FIRST_FRAMEWORK_ROLE) & (roles < ROOT_ROLE)
+        found &= roles != EdgeRole.GRAD  # `.grad` is an attribute that a program assigns
         return found
 
     def _holder(self, path: list[int], at: int) -> int:

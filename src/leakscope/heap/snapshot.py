@@ -10,7 +10,15 @@ import msgspec
 import numpy as np
 
 from leakscope.heap.array_table import ArrayTable
-from leakscope.heap.arrays import AddressTable, Booleans, Indices, Numbers, Octets, Words
+from leakscope.heap.arrays import (
+    AddressTable,
+    Booleans,
+    Indices,
+    Numbers,
+    Octets,
+    Words,
+    edges_of,
+)
 from leakscope.heap.name_table import NameTable, read_names
 from leakscope.heap.type_table import HeapType, read_types
 from leakscope.record.snapshot_file import (
@@ -23,6 +31,7 @@ from leakscope.record.snapshot_file import (
     SHORTCUT,
     SIZE_MASK,
     TRACKED,
+    EdgeRole,
     SnapshotMeta,
     read_chunks,
 )
@@ -40,6 +49,12 @@ NO_REFCOUNT = -1
 NAME_MASK = (1 << 48) - 1
 _FIRST_EXTRA_NAME = 1 << 47
 """Names that adapters give have no pointer: they get one that no program can have."""
+
+_UNNAMED = np.array([0, int(EdgeRole.ATTRIBUTE) << ROLE_SHIFT], np.uint64)
+"""Labels that say nothing."""
+
+_FRAMEWORKS = ("torch", "tensorflow", "jax", "jaxlib", "builtins")
+"""Modules that types of frameworks are in."""
 
 _read_meta = msgspec.json.Decoder(SnapshotMeta).decode
 
@@ -200,7 +215,10 @@ class _Graph:
         self._counts = np.concatenate([self._counts, np.zeros(count, np.int64)])
 
     def insert(self, sources: Indices, targets: Indices, labels: Words) -> None:
-        """Add edges, each after those that its source has."""
+        """Add edges, each after those that its source has. Where the source visits the target too,
+        without a name for it, that edge gets the label instead."""
+        is_new = self._name(sources, targets, labels)
+        sources, targets, labels = sources[is_new], targets[is_new], labels[is_new]
         if not len(sources):
             return
         order = np.argsort(sources, kind="stable")
@@ -209,6 +227,20 @@ class _Graph:
         self.labels = np.insert(self.labels, places, labels[order])
         self.is_extra = np.insert(self.is_extra, places, True)
         self._counts = self._counts + np.bincount(sources, minlength=len(self._counts))
+
+    def _name(self, sources: Indices, targets: Indices, labels: Words) -> Booleans:
+        """Give edges without a name the label of a new one; which ones are new then."""
+        owners = np.unique(sources)
+        edges, ends = edges_of(self.starts(), owners)
+        owner = owners[np.searchsorted(ends, np.arange(len(edges)), side="right")].astype(np.int64)
+        unnamed = np.flatnonzero(np.isin(self.labels[edges], _UNNAMED))
+        known = owner[unnamed] << 32 | self.targets[edges[unnamed]]
+        wanted, first = np.unique(sources.astype(np.int64) << 32 | targets, return_index=True)
+        _, mine, theirs = np.intersect1d(wanted, known, return_indices=True)
+        self.labels[edges[unnamed[theirs]]] = labels[first[mine]]
+        is_new = np.ones(len(sources), np.bool_)
+        is_new[first[mine]] = False
+        return is_new
 
 
 class _Extras:
@@ -223,7 +255,7 @@ class _Extras:
 
     def types(self, type_addresses: Words, type_table: list[HeapType]) -> Indices:
         """The type of each node; types of frameworks are added to the table."""
-        numbers: dict[str, int] = {}
+        numbers = _framework_types(type_table)
         mine = []
         for node in self._new:
             number = numbers.setdefault(node.type, len(type_table))
@@ -251,6 +283,16 @@ class _Extras:
         names.update((pointer, text) for text, pointer in pointers.items() if pointer)
         is_here = (sources >= 0) & (targets >= 0)
         return sources[is_here], targets[is_here], np.array(labels, np.uint64)[is_here]
+
+
+def _framework_types(type_table: list[HeapType]) -> dict[str, int]:
+    """Types that things of frameworks can have by their names: a node of a graph is an object as
+    soon as somebody has asked for it, and stays the same thing."""
+    found: dict[str, int] = {}
+    for number, kind in enumerate(type_table):
+        if kind.module.partition(".")[0] in _FRAMEWORKS:
+            found.setdefault(kind.qualified_name, number)
+    return found
 
 
 def _payload(

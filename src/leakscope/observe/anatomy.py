@@ -33,7 +33,7 @@ _dict_of_class: Any = type.__dict__["__dict__"]
 _dict_of_module: Any = _dict_of_class.__get__(ModuleType)["__dict__"]
 
 _STANDARD_LIBRARY = os.path.dirname(os.__file__) + os.sep
-_OUR_FOLDER = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+OUR_FOLDER = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _INSTALLED = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
 _NUMBERS = {"f": "float", "i": "int", "u": "uint", "c": "complex"}
 _OTHER_KINDS = {"b": "bool", "O": "object", "S": "bytes", "U": "str", "V": "void"}
@@ -118,7 +118,7 @@ def modules_by_dict() -> dict[int, str]:
 
 def is_of_the_user(file: str) -> bool:
     """False for the standard library and installed packages. Text typed in counts as the user's."""
-    if any(part in file for part in _INSTALLED) or file.startswith(("<frozen ", _OUR_FOLDER)):
+    if any(part in file for part in _INSTALLED) or file.startswith(("<frozen ", OUR_FOLDER)):
         return False
     return bool(file) and not file.startswith(_STANDARD_LIBRARY)
 

@@ -44,17 +44,17 @@ def _instances(wanted):
 
 
 def _look(where):
+    ready = []
     for provider in PROVIDERS:
-        wanted = provider.wanted()
-        if not wanted:
-            continue
-        why = provider.why_not_now()
-        reads[f"{where}: {provider.name}: {why or 'read'}"] += 1
-        if why and MODE != "always":
-            continue
-        found = _instances(wanted)
+        if provider.wanted():
+            why = provider.why_not_now()
+            reads[f"{where}: {provider.name}: {why or 'read'}"] += 1
+            if not why or MODE == "always":
+                ready.append(provider)
+    found = _instances(tuple(kind for provider in ready for kind in provider.wanted()))
+    for provider in ready:
         extras = Extras()
-        provider.read(found, extras)
+        provider.read([one for one in found if issubclass(type(one), provider.wanted())], extras)
         for what, reason in extras.skipped.items():
             reads[f"{where}: {provider.name}: skipped {what}: {reason}"] += 1
         nodes[provider.name] += len(extras.nodes)

@@ -16,6 +16,7 @@ import threading
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from time import monotonic
 from typing import Any
 
 import torch
@@ -105,9 +106,10 @@ def looking(how: str, source: str = "") -> Iterator[Looks]:
 
 
 def _look_and_go_on(*_: Any) -> None:
+    began_s = monotonic()
     look()
     if looks.how:
-        signal.setitimer(signal.ITIMER_REAL, _TIMER_S)
+        signal.setitimer(signal.ITIMER_REAL, max(_TIMER_S, monotonic() - began_s))
 
 
 def _look_on(stop: threading.Event) -> None:

@@ -207,7 +207,7 @@ typedef struct { const TypeInfo *info; size_t n; uintptr_t at[BATCH]; } Batch;
 typedef struct {
     int fd;
     int error; /* an errno; everything stops */
-    uint64_t n_objects, n_edges, n_bytes;
+    uint64_t n_objects, n_edges, n_bytes, shallow_bytes;
     Out objects, edges, names, types, arrays;
 
     Block *blocks;
@@ -232,7 +232,7 @@ typedef struct {
     bool by_links;  /* tracked objects come from the collector's own lists */
     bool from_list; /* gc.get_objects() was needed: it holds a reference to each object */
     uint64_t n_left, n_met; /* tracked objects that were left to those lists, and met in them */
-    uint64_t name_doc, name_module; /* labels of attributes of functions */
+    uint64_t labels_of_functions[8]; /* by NAMES_OF_FUNCTIONS */
     PyObject *extra, *wanted;
     PyTypeObject *ndarray;
     uint64_t edges_of_this;
@@ -1123,7 +1123,13 @@ static inline size_t inline_bytes(const TypeInfo *info, PyObject *o)
 #if AT_LEAST(13)
     return ((n + 7) & ~(size_t)7) + (n + 1) * sizeof(PyObject *);
 #else
-    return inline_values(info, o) ? ((n + 2 + 7) & ~(size_t)7) + n * sizeof(PyObject *) : 0;
+    /* The byte before the values is the length of what stands in front of them: two bytes and one
+       for each value, in steps of 8. The first instances of a class have room for more values. */
+    Values *values = inline_values(info, o);
+    if (!values)
+        return 0;
+    size_t front = ((uint8_t *)values)[-1], least = front > 9 ? front - 9 : 1;
+    return front + (n > least ? n : least) * sizeof(PyObject *);
 #endif
 }
 
@@ -1239,6 +1245,11 @@ static uint64_t local_name(Walk *w, PyCodeObject *code, Py_ssize_t i)
     return has_name(code, i) ? name_bits(w, PyTuple_GET_ITEM(code->co_localsplusnames, i)) : 0;
 }
 
+static const char *const NAMES_OF_FUNCTIONS[] = {
+    "__doc__", "__module__", "__builtins__", "__name__", "__qualname__", "__annotations__",
+    "__type_params__", "__annotate__",
+};
+
 /* What traverse shows of a function, in the order of the fields that a reader asks for most. */
 static unsigned function_references(Walk *w, PyObject *o, Edge *to)
 {
@@ -1250,17 +1261,17 @@ static unsigned function_references(Walk *w, PyObject *o, Edge *to)
         {(uintptr_t)f->func_dict, ROLE(NAMESPACE)},
         {(uintptr_t)f->func_defaults, ROLE(ITEM)},
         {(uintptr_t)f->func_kwdefaults, ROLE(ITEM)},
-        {(uintptr_t)f->func_doc, w->name_doc},
-        {(uintptr_t)f->func_module, w->name_module},
-        {(uintptr_t)f->func_builtins, ROLE(ITEM)},
-        {(uintptr_t)f->func_name, ROLE(ITEM)},
-        {(uintptr_t)f->func_qualname, ROLE(ITEM)},
-        {(uintptr_t)f->func_annotations, ROLE(ITEM)},
+        {(uintptr_t)f->func_doc, w->labels_of_functions[0]},
+        {(uintptr_t)f->func_module, w->labels_of_functions[1]},
+        {(uintptr_t)f->func_builtins, w->labels_of_functions[2]},
+        {(uintptr_t)f->func_name, w->labels_of_functions[3]},
+        {(uintptr_t)f->func_qualname, w->labels_of_functions[4]},
+        {(uintptr_t)f->func_annotations, w->labels_of_functions[5]},
 #if AT_LEAST(12)
-        {(uintptr_t)f->func_typeparams, ROLE(ITEM)},
+        {(uintptr_t)f->func_typeparams, w->labels_of_functions[6]},
 #endif
 #if AT_LEAST(14)
-        {(uintptr_t)f->func_annotate, ROLE(ITEM)},
+        {(uintptr_t)f->func_annotate, w->labels_of_functions[7]},
 #endif
     };
     unsigned n = 0;
@@ -1684,14 +1695,15 @@ static void put_matched(Walk *w, const TypeInfo *info, PyObject *o, bool gc, boo
     }
     w->n_candidates = 0;
     shape_candidates(w, info, o);
+    dict_candidate(w, info, o);
     if (!info->hidden_members)
         member_candidates(w, info, o);
     size_t first = w->n_candidates;
     if (info->inline_values)
         inline_candidates(w, info, o);
     size_t last = w->n_candidates;
-    dict_candidate(w, info, o);
-    candidate(w, info->type, ROLE(TYPE));
+    if (info->type->tp_flags & Py_TPFLAGS_HEAPTYPE)
+        candidate(w, info->type, ROLE(TYPE));
     match(w, labels);
     if (!all_matched(w, first, last))
         drop_names(w, labels);
@@ -1773,7 +1785,7 @@ static inline __attribute__((always_inline)) void
 write_object(Walk *w, const TypeInfo *info, PyObject *o, unsigned origin)
 {
     bool gc = is_gc(info, o), namespace = false;
-    uint64_t flags = info->flags | shallow_bytes(info, o);
+    uint64_t bytes = shallow_bytes(info, o), flags = info->flags | bytes;
     uint64_t count = reference_count(w, o, origin);
     if (origin & IS_TRACKED || (gc && !w->by_links && PyObject_GC_IsTracked(o)))
         flags |= TRACKED;
@@ -1794,6 +1806,7 @@ write_object(Walk *w, const TypeInfo *info, PyObject *o, unsigned origin)
     at[3] = count | w->edges_of_this << 32;
     w->n_objects++;
     w->n_edges += w->edges_of_this;
+    w->shallow_bytes += bytes;
     if (unlikely(info->wanted))
         add(w, &w->found, (uintptr_t)o);
 }
@@ -2085,10 +2098,8 @@ static bool prepare(Walk *w)
            open_out(w, &w->objects, "objects") && open_out(w, &w->edges, "edges") &&
            open_out(w, &w->names, "names") && open_out(w, &w->types, "types") &&
            open_out(w, &w->arrays, "arrays");
-    if (ready) {
-        w->name_doc = ROLE(ATTRIBUTE) | c_name_bits(w, "__doc__");
-        w->name_module = ROLE(ATTRIBUTE) | c_name_bits(w, "__module__");
-    }
+    for (int i = 0; ready && i < 8; i++)
+        w->labels_of_functions[i] = ROLE(ATTRIBUTE) | c_name_bits(w, NAMES_OF_FUNCTIONS[i]);
     return ready;
 }
 
@@ -2123,6 +2134,30 @@ static PyObject *list_of(const Words *words)
     return list;
 }
 
+static PyObject *tuple_of(const Words *words)
+{
+    PyObject *tuple = PyTuple_New((Py_ssize_t)words->n);
+    for (size_t i = 0; tuple && i < words->n; i++)
+        PyTuple_SET_ITEM(tuple, (Py_ssize_t)i, Py_NewRef((PyObject *)words->at[i]));
+    return tuple;
+}
+
+static PyStructSequence_Field walked_fields[] = {
+    {"objects", "Number of objects."},
+    {"edges", "Number of references."},
+    {"written_bytes", "Bytes written to the file."},
+    {"found", "The instances of the classes that were asked for."},
+    {"dtypes", "The distinct dtypes of arrays."},
+    {"shallow_bytes", "Of all objects; without the data of arrays."},
+    {NULL, NULL},
+};
+
+static PyStructSequence_Desc walked_description = {
+    "leakscope.observe.heap._walker.Walked", "What a walk came to.", walked_fields, 5,
+};
+
+static PyTypeObject *walked_type;
+
 static PyObject *result_of(Walk *w)
 {
     if (w->error == ENOMEM)
@@ -2131,15 +2166,25 @@ static PyObject *result_of(Walk *w)
         errno = w->error;
         return PyErr_SetFromErrno(PyExc_OSError);
     }
-    PyObject *found = list_of(&w->found), *dtypes = list_of(&w->dtypes), *result = NULL;
-    PyObject *distinct = dtypes ? PyList_AsTuple(dtypes) : NULL;
-    if (found && distinct)
-        result = Py_BuildValue("KKKOO", (unsigned long long)w->n_objects,
-                               (unsigned long long)w->n_edges, (unsigned long long)w->n_bytes,
-                               found, distinct);
-    Py_XDECREF(found);
-    Py_XDECREF(dtypes);
-    Py_XDECREF(distinct);
+    PyObject *items[] = {
+        PyLong_FromUnsignedLongLong(w->n_objects),
+        PyLong_FromUnsignedLongLong(w->n_edges),
+        PyLong_FromUnsignedLongLong(w->n_bytes),
+        list_of(&w->found),
+        tuple_of(&w->dtypes),
+        PyLong_FromUnsignedLongLong(w->shallow_bytes),
+    };
+    PyObject *result = PyStructSequence_New(walked_type);
+    bool whole = result != NULL;
+    for (int i = 0; i < 6; i++) {
+        whole = whole && items[i];
+        if (result)
+            PyStructSequence_SetItem(result, i, items[i]);
+        else
+            Py_XDECREF(items[i]);
+    }
+    if (!whole)
+        Py_CLEAR(result);
     return result;
 }
 
@@ -2583,6 +2628,11 @@ static PyMethodDef methods[] = {
     {NULL},
 };
 
+static int add_flag(PyObject *module, const char *name, bool value)
+{
+    return PyModule_AddObjectRef(module, name, value ? Py_True : Py_False);
+}
+
 static int execute(PyObject *module)
 {
 #ifdef Py_GIL_DISABLED
@@ -2603,12 +2653,16 @@ static int execute(PyObject *module)
     code_sizeof = own_sizeof(&PyCode_Type);
     check_layouts();
     find_generations();
-    if (PyModule_AddObjectRef(module, "layout_ok", dicts_ok && attributes_ok && locals_ok ? Py_True : Py_False) < 0 ||
-        PyModule_AddObjectRef(module, "dicts_ok", dicts_ok ? Py_True : Py_False) < 0 ||
-        PyModule_AddObjectRef(module, "attributes_ok", attributes_ok ? Py_True : Py_False) < 0 ||
-        PyModule_AddObjectRef(module, "locals_ok", locals_ok ? Py_True : Py_False) < 0)
+    walked_type = PyStructSequence_NewType(&walked_description);
+    if (!walked_type)
         return -1;
-    return 0;
+    bool all = dicts_ok && attributes_ok && locals_ok && functions_ok;
+    return add_flag(module, "layout_ok", all) || add_flag(module, "dicts_ok", dicts_ok) ||
+                   add_flag(module, "attributes_ok", attributes_ok) ||
+                   add_flag(module, "locals_ok", locals_ok) ||
+                   add_flag(module, "functions_ok", functions_ok) ||
+                   add_flag(module, "links_ok", generations != NULL)
+               ? -1 : 0;
 }
 
 static PyModuleDef_Slot slots[] = {

@@ -17,12 +17,16 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from leakscope.observe.anatomy import module_dict
+from leakscope.observe.anatomy import OUR_FOLDER, module_dict
 from leakscope.observe.heap import walker
 from leakscope.observe.heap.edges import EdgeProvider, Extras
 from leakscope.observe.heap.roots import Roots, find_roots
+from leakscope.record.format import storable
 from leakscope.record.snapshot_file import MAGIC, DType, SnapshotMeta, write_chunk
 from leakscope.record.writer import open_high
+
+Frames = tuple[tuple[str, int, str], ...]
+"""(file, line, function) of a stack, innermost first."""
 
 _encode = msgspec.json.Encoder().encode
 
@@ -115,19 +119,38 @@ class _Walked(NamedTuple):
     """Shallow bytes of all objects, with the data of arrays."""
     found: list[Any]
     dtypes: tuple[Any, ...]
-    sites: dict[int, tuple[tuple[str, int, str], ...]]
+    sites: dict[int, Frames]
 
 
 def _walk(
     descriptor: int, values: list[Any], asked: tuple[type, ...], with_sites: bool
 ) -> _Walked:
     wanted = (*asked, _deque(), _lru_cache_wrapper)
-    objects, edges, _, found, dtypes = walker.walk(descriptor, values, wanted, _array_type())
+    arguments = (descriptor, values, wanted, _array_type())
+    result = walker.walk(*arguments)
+    objects, edges, _, found, dtypes = result[:5]
     return _Walked(objects, edges, 0, found, dtypes, {})
 
 
+def _without_ours(
+    sites: dict[int, int] | None, stacks: dict[tuple[tuple[str, int], ...], int] | None
+) -> dict[int, Frames]:
+    """Where objects were made, innermost frame first, without leakscope's own frames."""
+    if not sites or not stacks:
+        return {}
+    frames = {
+        number: tuple(
+            (storable(file), line, "")
+            for file, line in stack
+            if not file.startswith(OUR_FOLDER)
+        )
+        for stack, number in stacks.items()
+    }
+    return {address: frames[number] for address, number in sites.items() if frames[number]}
+
+
 def _meta(moment: Moment, roots: Roots, extras: Extras, walked: _Walked) -> SnapshotMeta:
-    stacks: dict[tuple[tuple[str, int, str], ...], int] = {}
+    stacks: dict[Frames, int] = {}
     sites = {}
     for address, stack in (*walked.sites.items(), *extras.sites.items()):
         sites[address] = stacks.setdefault(stack, len(stacks))
