@@ -68,7 +68,7 @@ bench: $(READY)
 	$(BIN)/python bench/zoo.py --markdown docs/accuracy-zoo.md
 	$(BIN)/python bench/cost.py --markdown docs/cost.md
 	$(BIN)/python bench/lines.py --markdown docs/lines-cost.md
-	$(BIN)/python bench/pauses.py --markdown docs/pauses.md
+	$(BIN)/python bench/walker.py --markdown docs/pauses.md
 	$(BIN)/python bench/fixes.py --markdown docs/fixing.md
 	$(BIN)/python bench/html_report.py --markdown docs/html-report.md
 

@@ -9,8 +9,15 @@ from setuptools import Extension, setup
 WALKER = Extension(
     "leakscope.observe.heap._walker",
     sources=["src/leakscope/observe/heap/_walker.c"],
-    extra_compile_args=["-std=c11", "-O3", "-Wall", "-Wextra", "-Wno-unused-parameter",
-                        "-Wno-missing-field-initializers", "-Wno-cast-function-type"],
+    extra_compile_args=[
+        "-std=c11",
+        "-O3",
+        "-Wall",
+        "-Wextra",
+        "-Wno-unused-parameter",
+        "-Wno-missing-field-initializers",
+        "-Wno-cast-function-type",
+    ],
     optional=True,
 )
 

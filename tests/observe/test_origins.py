@@ -21,10 +21,3 @@ def test_what_is_dropped_was_made_and_is_not_alive() -> None:
     assert (origins.made_for["dataset"], origins.alive_for["dataset"]) == (1, 1)
     assert origins.alive == 2
 
-
-def test_tables_of_what_was_noted_are_told_from_others() -> None:
-    origins = Origins()
-    graph, other = Graph(), Graph()
-    origins.note(graph)
-    assert origins.among({id(graph.table), id(other.table)}) == {id(graph.table)}
-    assert Origins().among({id(other.table)}) == set()

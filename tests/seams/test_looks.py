@@ -63,7 +63,7 @@ def test_library_keeps_nothing_alive_either(tmp_path: Path) -> None:
 def test_objects_that_answer_for_themselves_are_not_asked(tmp_path: Path) -> None:
     """Breaks when a look runs a method of the program's (of a metaclass too), or makes anything
     live longer than its last reference: finalisers and weak references speak in their order."""
-    _compare(tmp_path, "looked_hostile.py", "300", snapshots=(*_PYTHON_LOOKS, *_NATIVE_LOOKS))
+    _compare(tmp_path, "looked_hostile.py", "300", looks=(*_PYTHON_LOOKS, *_NATIVE_LOOKS))
 
 
 def test_nothing_outlives_its_references_by_the_clock(tmp_path: Path) -> None:
@@ -78,7 +78,7 @@ def test_nothing_outlives_its_references_by_the_clock(tmp_path: Path) -> None:
 def test_collector_is_as_the_program_set_it(what: str, tmp_path: Path) -> None:
     """Breaks when a look leaves the collector off, or thaws what the program has frozen."""
     looks = _PYTHON_LOOKS if what == "switches" else ("first look",)
-    _compare(tmp_path, "looked_settings.py", what, "200", snapshots=looks)
+    _compare(tmp_path, "looked_settings.py", what, "200", looks=looks)
 
 
 def test_collector_is_as_the_program_set_it_by_the_clock(tmp_path: Path) -> None:
@@ -102,18 +102,18 @@ def test_collector_is_as_the_program_set_it_by_the_clock(tmp_path: Path) -> None
 @pytest.mark.parametrize("what", ["tracing", "tracing_at_times"])
 def test_tracemalloc_of_the_program_is_its_own(what: str, tmp_path: Path) -> None:
     """Breaks when our window ends the program's tracing, or gives it our number of frames."""
-    _compare(tmp_path, "looked_settings.py", what, "300", snapshots=("first look", "window"))
+    _compare(tmp_path, "looked_settings.py", what, "300", looks=("first look", "window"))
 
 
 @pytest.mark.parametrize("what", ["settrace", "setprofile", "settrace in a thread"])
 def test_traced_functions_keep_their_variables(what: str, tmp_path: Path) -> None:
     """Breaks when reading the variables of a frame that is being traced unbinds them."""
-    _compare(tmp_path, "looked_settings.py", what, "200", snapshots=("first look",))
+    _compare(tmp_path, "looked_settings.py", what, "200", looks=("first look",))
 
 
 def test_traced_functions_keep_their_variables_by_the_clock(tmp_path: Path) -> None:
     """Breaks when our thread reads frames of a thread whose trace function it cannot see."""
-    _compare(tmp_path, "looked_settings.py", "settrace", "120", "clock", snapshots=())
+    _compare(tmp_path, "looked_settings.py", "settrace", "120", "clock", looks=())
 
 
 # ── processes and threads ──
@@ -122,7 +122,7 @@ def test_traced_functions_keep_their_variables_by_the_clock(tmp_path: Path) -> N
 @pytest.mark.parametrize(("steps", "way"), [("60", "fork"), ("150", "process")])
 def test_children_forked_in_any_window_end_cleanly(steps: str, way: str, tmp_path: Path) -> None:
     """Breaks when a child inherits an open window, a frozen heap or a collector that is off."""
-    _compare(tmp_path, "looked_forks.py", steps, way, snapshots=("first look", "window"))
+    _compare(tmp_path, "looked_forks.py", steps, way, looks=("first look", "window"))
 
 
 def test_threads_may_change_everything_meanwhile(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from collections import Counter
 from typing import Any
 from weakref import ref
 
+from leakscope.frameworks.tensorflow_edges import SLOT, add_unknown
 from leakscope.observe.anatomy import class_name, module_dict, module_file
 from leakscope.observe.heap.edges import Extras
 from leakscope.record.snapshot_file import EdgeRole
@@ -21,15 +22,8 @@ _JAX, _CORE = "jax", "jax._src.core"
 _LIBRARIES = ("jaxlib._jax", "jaxlib.xla_extension")
 _CACHES = ("jaxlib.weakref_lru_cache", "jaxlib._jax", "jaxlib.xla_extension")
 
-_SIZE_UNKNOWN = "opaque"
-"""Part of a node that stands for native memory of unknown size."""
-
 _CACHED = "cached"
 """Name of the reference from the key of a weak cache to what is cached for it."""
-
-_SLOT = 16
-"""Bytes between two addresses in a snapshot. Native memory that has no address of its own gets one
-within the object that owns it, where nothing else can begin."""
 
 _MOST_FRAMES = 16
 """Lines of one stack that are kept."""
@@ -67,7 +61,7 @@ class JaxEdges:
                 if array is not None and issubclass(kind, array):
                     arrays.read(one)
                 else:
-                    _add_unknown(extras, one)
+                    add_unknown(extras, one, class_name(kind))
             except Exception as error:  # noqa: BLE001 - one that cannot be asked is a gap
                 # Another thread may delete or donate an array at any time.
                 extras.skipped.setdefault("some objects of JAX", class_name(type(error)))
@@ -99,11 +93,11 @@ class _Arrays:
             devices = self._devices[id(sharding)] = _device_names(sharding)
         count = len(sharding.device_set)
         if count == 1:
-            self._add(owner, array.unsafe_buffer_pointer() & -_SLOT, size, devices[0])
+            self._add(owner, array.unsafe_buffer_pointer() & -SLOT, size, devices[0])
             return
-        most = type(array).__basicsize__ // _SLOT - 1
+        most = type(array).__basicsize__ // SLOT - 1
         for number, device in enumerate(devices[:most], 1):
-            self._add(owner, owner + _SLOT * number, size // count, device)
+            self._add(owner, owner + SLOT * number, size // count, device)
 
     def _add(self, owner: int, address: int, size: int, device: str) -> None:
         self._extras.add_node(address, "buffer", size, part="tensors", device=device)
@@ -148,12 +142,6 @@ def _read_cache(cache: Any, extras: Extras) -> None:
             key = id(target) if target is not None else 0
         elif key and times[id(one)] == 1 and gc.is_tracked(one):
             extras.add_edge(key, id(one), EdgeRole.ITEM, _CACHED)
-
-
-def _add_unknown(extras: Extras, one: Any) -> None:
-    address = id(one) + _SLOT
-    extras.add_node(address, class_name(type(one)), 0, part=_SIZE_UNKNOWN)
-    extras.add_edge(id(one), address, EdgeRole.STORAGE)
 
 
 def _device_names(sharding: Any) -> tuple[str, ...]:

@@ -34,12 +34,11 @@ _STRING, _RESOURCE, _VARIANT = 7, 20, 21
 _TRAINABLE = frozenset({1, 2, 8, 14, 18, 19})
 """Numbers of the types that tapes record: floating point and complex (types.proto)."""
 
-_SIZE_UNKNOWN = "opaque"
+SIZE_UNKNOWN = "opaque"
 """Part of a node that stands for native memory of unknown size."""
 
-_SLOT = 16
-"""Bytes between two addresses in a snapshot. Native memory that has no address of its own gets one
-within the object that owns it, where nothing else can begin."""
+SLOT = 16
+"""Bytes between two addresses in a snapshot."""
 
 _STRETCH = 16
 """Tensors that a tape is asked about together, next to those of the tape before."""
@@ -93,13 +92,17 @@ class TensorFlowEdges:
             tensors = self._handles.only_complete(by_class.tensors, extras)
         _Tensors(extras).read(tensors)
         for graph in by_class.graphs:
-            _add_unknown(extras, graph, by_class.name_of(graph))
+            kind = by_class.name_of(graph)
+            add_unknown(extras, graph, kind)
+            name = getattr(graph, "name", None)
+            if type(name) is str and name.isidentifier():
+                extras.described[id(graph)] = f"{kind} {name}"
             if self._sites_of is not None:
                 lines = tuple((f.file, f.line, f.function) for f in self._sites_of(graph))
                 if lines:
                     extras.sites[id(graph)] = lines
         for one in (*by_class.tapes, *by_class.others):
-            _add_unknown(extras, one, class_name(type(one)))
+            add_unknown(extras, one, class_name(type(one)))
         _describe_registries(extras)
         _read_tapes(by_class.tapes, tensors, extras)
 
@@ -230,7 +233,7 @@ class _Tensors:
             self._read_handle(tensor)
             return None
         if number == _VARIANT:
-            _add_unknown(self._extras, tensor, "variant")
+            add_unknown(self._extras, tensor, "variant")
             return None
         device = self._device(tensor.backing_device)
         if device is None:
@@ -241,7 +244,7 @@ class _Tensors:
         shape = tensor._shape_tuple()
         self._describe(tensor, number, shape)
         if number == _STRING:
-            _add_unknown(self._extras, tensor, "strings")
+            add_unknown(self._extras, tensor, "strings")
             return None
         size = self._item_bytes[number]
         for dimension in shape:
@@ -251,7 +254,7 @@ class _Tensors:
         address = self._address(tensor) if not device and shape else 0
         if address:
             return _Buffer(address, size, id(tensor))
-        self._add(id(tensor), id(tensor) + _SLOT, size, device)
+        self._add(id(tensor), own_address(tensor), size, device)
         return None
 
     def _describe(self, tensor: Any, number: int, shape: tuple[int, ...]) -> None:
@@ -275,11 +278,11 @@ class _Tensors:
         """Add a variable's memory by its shape and type. Other resources do not tell their size."""
         size = _variable_bytes(handle)
         if size is None:
-            _add_unknown(self._extras, handle, _resource_type(handle._summarize_value()))
+            add_unknown(self._extras, handle, _resource_type(handle._summarize_value()))
             return
         device = self._device(handle.backing_device)
         if size and device is not None:
-            self._add(id(handle), id(handle) + _SLOT, size, device)
+            self._add(id(handle), own_address(handle), size, device)
 
     def _device(self, name: str) -> str | None:
         """Return `cuda:0`, an empty text for the host's memory, None for another machine's."""
@@ -296,7 +299,7 @@ class _Tensors:
         begin = end = 0
         for buffer in sorted(buffers, key=lambda one: (one.address, -one.bytes)):
             if buffer.address >= end:
-                begin, end = buffer.address & -_SLOT, buffer.address + buffer.bytes
+                begin, end = buffer.address & -SLOT, buffer.address + buffer.bytes
             self._add(buffer.owner, begin, buffer.bytes, "")
 
 
@@ -334,10 +337,18 @@ def _device_name(name: str) -> str | None:
 # ── objects of unknown size ──
 
 
-def _add_unknown(extras: Extras, one: Any, kind: str) -> None:
-    address = id(one) + _SLOT
-    extras.add_node(address, kind, 0, part=_SIZE_UNKNOWN)
+def add_unknown(extras: Extras, one: Any, kind: str) -> None:
+    """Add a node for native memory that an object owns, and whose size nobody can tell."""
+    address = own_address(one)
+    extras.add_node(address, kind, 0, part=SIZE_UNKNOWN)
     extras.add_edge(id(one), address, EdgeRole.STORAGE)
+
+
+def own_address(one: Any) -> int:
+    """Return an address for native memory that has none of its own: within the object that owns it,
+    where no other object can begin."""
+    has_room = type(one).__basicsize__ > SLOT
+    return id(one) + SLOT if has_room else id(one) - SLOT  # where the collector has its links
 
 
 def _describe_registries(extras: Extras) -> None:

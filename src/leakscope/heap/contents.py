@@ -32,8 +32,8 @@ class Content(NamedTuple):
     path: tuple[Link, ...]
     item: str
     """What it holds, if that is more than one of a kind; else the thing itself."""
-    count: int
-    bytes: int
+    number: int
+    size_bytes: int
     role: str
 
 
@@ -43,7 +43,7 @@ def contents_of(groups: Groups, device: str | None = None) -> list[Content]:
     below = own.copy()
     for level in reversed(levels_of(groups.parents)):
         np.add.at(below, groups.parents[level], below[level])
-    return _Listing(groups, own, below).list()
+    return _Listing(groups, own, below).every()
 
 
 def bytes_by_role(groups: Groups, device: str | None = None) -> dict[str, tuple[int, int]]:
@@ -85,13 +85,14 @@ class _Listing:
         self._bounds = np.searchsorted(parents, np.arange(len(groups) + 1))
         self._smallest = max(int(below[TOP]) // _SMALLEST, 1)
 
-    def list(self) -> list[Content]:
+    def every(self) -> list[Content]:
         found: list[Content] = []
         self._split(TOP, found)
-        return sorted(found, key=lambda one: -one.bytes)[:_MOST]
+        return sorted(found, key=lambda one: -one.size_bytes)[:_MOST]
 
     def _children(self, group: int) -> Numbers:
-        return self._order[self._bounds[group] : self._bounds[group + 1]]
+        found: Numbers = self._order[self._bounds[group] : self._bounds[group + 1]]
+        return found
 
     def _split(self, group: int, found: list[Content]) -> None:
         """List a group, or what is below it where that is named and large."""

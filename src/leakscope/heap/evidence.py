@@ -76,7 +76,9 @@ NO_EVIDENCE = Evidence("", (), ())
 def evidence_of(recording: Recording) -> dict[str, Evidence]:
     """The evidence for each process that was looked at while it grew."""
     found = {}
-    for process in {one.process for one in (*recording.snapshots, *recording.holdings)}:
+    looked_at = [one.process for one in recording.snapshots]
+    looked_at += [one.process for one in recording.holdings]
+    for process in dict.fromkeys(looked_at):
         snapshots = _of_last_source(recording, process)
         holdings = tuple(_all_holdings(recording, process, snapshots))
         has_pool = bool(recording.pool_of(process))

@@ -146,10 +146,10 @@ class RunSeries:
         ]
         first, last = min(moments, default=0), max(moments, default=0)
         end = min([last, *self._marked("exiting", "end")])
-        starts = [
+        started = [
             one for one in self._marked("imported", "compiled") if not _is_late(one, first, end)
         ]
-        begin = max([first, *self._marked("armed"), *starts])
+        begin = max([first, *self._marked("armed"), *started])
         return clock_axis(begin, end, self._not_its_own(begin, end))
 
     def _marked(self, *what: str) -> list[int]:
@@ -160,10 +160,8 @@ class RunSeries:
     def _not_its_own(self, begin: float, end: float) -> list[tuple[float, float]]:
         """When the main process waited for a look, or loaded modules: their memory stays, and is
         no growth. A program that loads modules most of the time does so as its work."""
-        looks, imports = (
-            [(mark.at.mono_ns - mark.duration_ns, mark.at.mono_ns) for mark in marks]
-            for marks in (self._marks_of_main(LOOKS), self._marks_of_main((IMPORTING,)))
-        )
+        looks = _spans(self._marks_of_main(LOOKS))
+        imports = _spans(self._marks_of_main((IMPORTING,)))
         loading = sum(min(until, end) - max(since, begin) for since, until in imports)
         is_its_work = end - begin > _LONGEST_START_UP_NS and loading > (end - begin) / 2
         return looks if is_its_work else [*looks, *imports]
@@ -294,6 +292,10 @@ def _series(key: SeriesKey, steps: Floats, values: Floats) -> Series | None:
         is_exact=is_exact,
         resolution=0.0 if is_exact else _SEGMENT,
     )
+
+
+def _spans(marks: Sequence[Mark]) -> list[tuple[float, float]]:
+    return [(float(one.at.mono_ns - one.duration_ns), float(one.at.mono_ns)) for one in marks]
 
 
 def _is_late(started_ns: float, first_ns: float, end_ns: float) -> bool:

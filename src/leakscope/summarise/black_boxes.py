@@ -43,7 +43,7 @@ def _contents(box: BlackBox, recording: Recording) -> tuple[tuple[Occupant, ...]
         return box.occupants, box.matched_bytes
     device = None if box.where == "host" else box.where
     held = [
-        Occupant(one.role, one.item, words_of(one.path), one.count, one.bytes)
+        Occupant(one.role, one.item, words_of(one.path), one.number, one.size_bytes)
         for one in contents_of(groups, device)
     ]
     matched = sum(one.bytes for one in held)

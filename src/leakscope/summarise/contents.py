@@ -23,7 +23,7 @@ def contents_now(recording: Recording) -> tuple[HeapContents, ...]:
         if groups is None:
             continue
         held = tuple(
-            Occupied(one.role, one.item, words_of(one.path), one.count, one.bytes)
+            Occupied(one.role, one.item, words_of(one.path), one.number, one.size_bytes)
             for one in contents_of(groups)
         )
         total = int(groups.bytes.sum())

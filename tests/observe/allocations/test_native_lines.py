@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from leakscope.model import Gap, SiteTally
+from leakscope.observe.allocations import native_lines
 from leakscope.observe.allocations.native_lines import NativeWindow
 
 memray = pytest.importorskip("memray")
@@ -48,7 +49,7 @@ class Windows:
 @pytest.fixture
 def windows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Windows]:
     # This module has imported memray already; for a program that would mean it uses it.
-    monkeypatch.setattr(native_sites, "_is_imported_by_us", True)
+    monkeypatch.setattr(native_lines, "_is_imported_by_us", True)
     windows = Windows(tmp_path)
     yield windows
     windows.window.close()
@@ -146,20 +147,20 @@ def test_own_allocations_are_not_reported(
         kept.append(bytearray(700 * _KIB))
 
     # As if a function of leakscope had made it, called from the program's line.
-    code = remember.__code__.replace(co_filename=native_sites.__file__)
+    code = remember.__code__.replace(co_filename=native_lines.__file__)
     monkeypatch.setattr(NativeWindow, "remember", remember, raising=False)
     remember.__code__ = code
     sites = windows.over(windows.window.remember)  # type: ignore[attr-defined]
     assert kept
     assert sum(site.bytes for site in sites) < 64 * _KIB
-    ours = os.path.dirname(native_sites.__file__)
+    ours = os.path.dirname(native_lines.__file__)
     assert not [site for site in sites if site.frames and site.frames[0].file.startswith(ours)]
 
 
 def test_program_code_called_by_us_stays_the_programs() -> None:
     """Breaks when `check(function)` or a finaliser under our frame loses the program's line."""
-    is_ours = native_sites._ownership("/lib/memray/")
-    here = native_sites.__file__
+    is_ours = native_lines._ownership("/lib/memray/")
+    here = native_lines.__file__
     assert is_ours([("loads", "<frozen importlib>", 1), ("x", os.__file__, 2), ("open", here, 3)])
     assert is_ours([("__enter__", "/lib/memray/_memray.pyx", 3), ("main", "/home/me/train.py", 4)])
     assert not is_ours([("leak", "/home/me/train.py", 4), ("check", here, 3)])
@@ -213,7 +214,7 @@ def test_each_obstacle_is_a_gap(
         "missing": "memray",
     }
     if reason == "memray":
-        monkeypatch.setattr(native_sites, "_is_imported_by_us", False)
+        monkeypatch.setattr(native_lines, "_is_imported_by_us", False)
     elif reason == "greenlet":
         monkeypatch.setitem(sys.modules, "greenlet", os)
     elif reason == "missing":
@@ -347,9 +348,9 @@ _SLIPS_THROUGH = """
     from leakscope.observe.allocations import native_lines
 
     gaps = []
-    window = native_sites.NativeWindow(sys.argv[1], gaps.append)
+    window = native_lines.NativeWindow(sys.argv[1], gaps.append)
     window.open()
-    native_sites._open_windows.clear()  # as if another thread had opened it after the hook ran
+    native_lines._open_windows.clear()  # as if another thread had opened it after the hook ran
     child = os.fork()
     if child == 0:
         assert not window.is_open and window.close() == ()
@@ -386,7 +387,7 @@ def test_random_numbers_of_the_program_stay_what_they_were() -> None:
         from leakscope.observe.allocations import native_lines
         import sys
         assert "memray" not in sys.modules
-        native_sites._import_memray()
+        native_lines._import_memray()
         assert "memray" in sys.modules
         assert [random.random()] == wanted
     """
@@ -402,8 +403,8 @@ def test_random_numbers_of_the_program_stay_what_they_were() -> None:
 def test_a_line_of_the_program_far_out_is_told_with_the_innermost() -> None:
     library = [("make", f"/lib/site-packages/keras/{n}.py", n) for n in range(20)]
     program = [("fit", "/home/me/train.py", 7), ("main", "/home/me/train.py", 9)]
-    told = native_sites._told([*library, *program])
+    told = native_lines._told([*library, *program])
     assert told[:12] == library[:12]
     assert told[12:] == program
     near = [*library[:3], *program, *library]
-    assert native_sites._told(near) == near[:12]
+    assert native_lines._told(near) == near[:12]

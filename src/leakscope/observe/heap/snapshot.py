@@ -9,6 +9,7 @@ from __future__ import annotations
 import gc
 import os
 import sys
+from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import _lru_cache_wrapper, cache
@@ -125,7 +126,7 @@ class _Walked(NamedTuple):
 def _walk(
     descriptor: int, values: list[Any], asked: tuple[type, ...], with_sites: bool
 ) -> _Walked:
-    wanted = (*asked, _deque(), _lru_cache_wrapper)
+    wanted = (*asked, deque, _lru_cache_wrapper)
     arguments = (descriptor, values, wanted, _array_type())
     result = walker.walk(*arguments)
     objects, edges, _, found, dtypes = result[:5]
@@ -181,7 +182,6 @@ def _dtype(dtype: Any) -> DType:
 
 def _read_limits(found: list[Any], extras: Extras) -> None:
     """How long a deque or a cache can become. Built-in types only: no code of the program runs."""
-    deque = _deque()
     for one in found:
         if type(one) is deque and one.maxlen is not None:
             extras.limits[id(one)] = one.maxlen
@@ -191,10 +191,6 @@ def _read_limits(found: list[Any], extras: Extras) -> None:
                 extras.limits[id(one)] = most
 
 
-def _deque() -> type:
-    from collections import deque
-
-    return deque
 
 
 def _array_type() -> Any:
