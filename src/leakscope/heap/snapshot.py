@@ -123,6 +123,7 @@ def read_snapshot(path: Path) -> HeapSnapshot | None:
     if not chunks:
         return None
     meta = _read_meta(b"".join(chunks["meta"]))
+    meta = msgspec.structs.replace(meta, code={**meta.code, **_codes(chunks)})
     objects: Words = _words(chunks.get("objects", [])).reshape(-1, 4)
     words: Words = _words(chunks.get("edges", []))
     type_table = read_types(chunks.get("types", []))
@@ -168,6 +169,16 @@ def read_snapshot(path: Path) -> HeapSnapshot | None:
         kinds=kinds,
         table=table,
     )
+
+
+def _codes(chunks: dict[str, list[memoryview]]) -> dict[int, tuple[str, str, int]]:
+    """By address of a code object: qualified name, file, first line."""
+    texts = read_names(chunks.get("texts", []))
+    rows = _words(chunks.get("codes", [])).reshape(-1, 4).tolist()
+    return {
+        address: (texts.get(name, ""), texts.get(file, ""), line)
+        for address, line, name, file in rows
+    }
 
 
 def _words(payloads: list[memoryview]) -> Words:

@@ -134,6 +134,7 @@ typedef struct {
     uint64_t *seen;                   /* objects that are written or wait to be */
     uint64_t namespace[REGION_WORDS]; /* dicts that are a namespace */
     uint64_t named[REGION_WORDS];     /* strings that are a name in some label */
+    uint64_t told[REGION_WORDS];      /* texts of code that are written */
     uint64_t lent[REGION_WORDS];      /* objects that `extra` refers to */
     uint64_t listed[REGION_WORDS];    /* objects that gc.get_objects() refers to */
 } Region;
@@ -208,7 +209,7 @@ typedef struct {
     int fd;
     int error; /* an errno; everything stops */
     uint64_t n_objects, n_edges, n_bytes, shallow_bytes;
-    Out objects, edges, names, types, arrays;
+    Out objects, edges, names, types, arrays, codes, texts;
 
     Block *blocks;
     RegionSlot *regions;
@@ -222,7 +223,7 @@ typedef struct {
     TypeInfo **type_buckets;
     size_t type_room, n_types;
 
-    Words start, waiting, dicts, found, dtypes, new_names, visited, labels, scratch;
+    Words written, start, waiting, dicts, found, dtypes, new_names, visited, labels, scratch;
     Edge *candidates; /* what the references of the object at hand could be */
     size_t n_candidates, candidate_room;
     uintptr_t ahead[AHEAD];
@@ -235,6 +236,7 @@ typedef struct {
     uint64_t labels_of_functions[8]; /* by NAMES_OF_FUNCTIONS */
     PyObject *extra, *wanted;
     PyTypeObject *ndarray;
+    bool with_sites;
     uint64_t edges_of_this;
 } Walk;
 
@@ -682,7 +684,7 @@ static PyObject *str_module, *str_sizeof; /* interned, made when the module is i
 static PyObject *class_entry(PyTypeObject *type, PyObject *name)
 {
     PyObject *dict = class_dict(type), *found = NULL;
-    if (dict && PyDict_CheckExact(dict)) {
+    if (dict && PyDict_Check(dict)) {
         found = PyDict_GetItemWithError(dict, name);
         if (!found)
             PyErr_Clear();
@@ -1613,6 +1615,18 @@ static void put_elements(Walk *w, const Array *array)
             put_edge(w, (uintptr_t)elements[i], ROLE(ELEMENT));
 }
 
+/* Bytes from the first element of an array to behind its last. */
+static uint64_t extent(const Array *array)
+{
+    uint64_t most = 0;
+    for (int i = 0; array->strides && i < array->nd; i++) {
+        Py_ssize_t stride = array->strides[i] < 0 ? -array->strides[i] : array->strides[i];
+        uint64_t bytes = (uint64_t)stride * (uint64_t)array->dimensions[i];
+        most = bytes > most ? bytes : most;
+    }
+    return most;
+}
+
 static void put_array(Walk *w, PyObject *o)
 {
     const Array *array = (Array *)o;
@@ -1627,6 +1641,8 @@ static void put_array(Walk *w, PyObject *o)
     for (int i = 0; i < array->nd; i++)
         put_u64(w, &w->arrays, (uint64_t)array->dimensions[i]);
     note_dtype(w, array->descr);
+    if (array->flags & OWNS_DATA)
+        w->shallow_bytes += extent(array);
     if (array->base)
         put_edge(w, (uintptr_t)array->base, ROLE(BASE));
     bool own = (array->flags & C_CONTIGUOUS) && (array->flags & OWNS_DATA);
@@ -1646,9 +1662,37 @@ static bool is_made_at_run_time(const PyCodeObject *code)
 }
 
 /* What code refers to: it is not known to the collector. */
+#define LONGEST_TEXT 1000 /* characters of a qualified name or a file */
+
+/* The address of a text of code, which is written once; 0 for one that is not plain. */
+static uint64_t code_text(Walk *w, PyObject *text)
+{
+    if (!text || !PyUnicode_CheckExact(text) || !is_ready(text) ||
+        PyUnicode_GET_LENGTH(text) > LONGEST_TEXT)
+        return 0;
+    Region *region = region_of(w, (uintptr_t)text);
+    if (!test_and_set(region->told, slot_of((uintptr_t)text))) {
+        char bytes[LONGEST_TEXT * 4 + 4];
+        put_u64(w, &w->texts, (uintptr_t)text);
+        put_text(w, &w->texts, bytes, encode(text, bytes, sizeof bytes));
+    }
+    return (uintptr_t)text;
+}
+
+/* What a function, a frame or a generator is called, and where it is written: the address of the
+   code, its first line, and the addresses of its name and its file, whose texts are in "texts". */
+static void put_code(Walk *w, PyCodeObject *code)
+{
+    put_u64(w, &w->codes, (uintptr_t)code);
+    put_u64(w, &w->codes, (uint64_t)code->co_firstlineno);
+    put_u64(w, &w->codes, code_text(w, code->co_qualname));
+    put_u64(w, &w->codes, code_text(w, code->co_filename));
+}
+
 static void put_code_references(Walk *w, PyObject *o)
 {
     PyCodeObject *code = (PyCodeObject *)o;
+    put_code(w, code);
     if (!is_made_at_run_time(code))
         return;
     PyObject *parts[] = {
@@ -1809,6 +1853,8 @@ write_object(Walk *w, const TypeInfo *info, PyObject *o, unsigned origin)
     w->shallow_bytes += bytes;
     if (unlikely(info->wanted))
         add(w, &w->found, (uintptr_t)o);
+    if (unlikely(w->with_sites))
+        add(w, &w->written, (uintptr_t)o);
 }
 
 static __attribute__((noinline)) void write_other(Walk *w, const TypeInfo *info, PyObject *o,
@@ -1875,7 +1921,7 @@ static inline void add_to_batch(Walk *w, const TypeInfo *info, uintptr_t word)
         take_batch(w, (Frequent)info->frequent);
 }
 
-/* Write an object, but a dict later: by then all who could have it as their namespace are known. */
+/* Write an object, but a mapping later: by then all who could have it as their namespace are known. */
 static inline void take_object(Walk *w, uintptr_t address, unsigned origin)
 {
     PyObject *o = (PyObject *)address;
@@ -1886,7 +1932,7 @@ static inline void take_object(Walk *w, uintptr_t address, unsigned origin)
         w->n_left++; /* its turn comes in the collector's lists */
         return;
     }
-    if (info->type == &PyDict_Type) {
+    if (info->shape == MAPPING) {
         add(w, &w->dicts, address | origin);
         return;
     }
@@ -1945,13 +1991,14 @@ static inline PyDictObject *dict_at(const Walk *w, size_t i)
 
 static void take_dicts(Walk *w)
 {
-    TypeInfo *info = info_of(w, &PyDict_Type);
-    for (size_t i = 0; info && i < w->dicts.n && !w->error; i++) {
+    for (size_t i = 0; i < w->dicts.n && !w->error; i++) {
+        PyObject *dict = (PyObject *)dict_at(w, i);
+        TypeInfo *info = info_of(w, Py_TYPE(dict));
         if (i + AHEAD < w->dicts.n)
             fetch((uintptr_t)dict_at(w, i + AHEAD));
         if (i + AHEAD / 2 < w->dicts.n)
             fetch((uintptr_t)dict_at(w, i + AHEAD / 2)->ma_keys);
-        write_object(w, info, (PyObject *)dict_at(w, i), w->dicts.at[i] & ORIGIN);
+        write_object(w, info, dict, w->dicts.at[i] & ORIGIN);
         if (w->waiting.n)
             take_waiting(w, AHEAD - 1);
         if (i + 1 == w->dicts.n)
@@ -2097,7 +2144,8 @@ static bool prepare(Walk *w)
     bool ready = w->spare && w->spare->seen && w->candidates && w->type_buckets && more_regions(w) &&
            open_out(w, &w->objects, "objects") && open_out(w, &w->edges, "edges") &&
            open_out(w, &w->names, "names") && open_out(w, &w->types, "types") &&
-           open_out(w, &w->arrays, "arrays");
+           open_out(w, &w->arrays, "arrays") && open_out(w, &w->codes, "codes") &&
+           open_out(w, &w->texts, "texts");
     for (int i = 0; ready && i < 8; i++)
         w->labels_of_functions[i] = ROLE(ATTRIBUTE) | c_name_bits(w, NAMES_OF_FUNCTIONS[i]);
     return ready;
@@ -2106,7 +2154,7 @@ static bool prepare(Walk *w)
 static void give_back(Walk *w)
 {
     Words *all[] = {&w->start, &w->waiting, &w->dicts, &w->found, &w->dtypes,
-                    &w->new_names, &w->visited, &w->scratch, &w->labels};
+                    &w->new_names, &w->visited, &w->scratch, &w->labels, &w->written};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         release(all[i]);
     for (Block *block = w->blocks, *next; block; block = next) {
@@ -2124,6 +2172,40 @@ static void flush_all(Walk *w)
     flush(w, &w->names);
     flush(w, &w->types);
     flush(w, &w->arrays);
+    flush(w, &w->codes);
+    flush(w, &w->texts);
+}
+
+/* ---- Where objects were made ------------------------------------------------------------------- */
+
+/* tracemalloc's own look-up, which reads no object. Not exported by every version. */
+extern PyObject *_PyTraceMalloc_GetTraceback(unsigned int domain, uintptr_t address)
+    __attribute__((weak));
+
+static bool note_site(PyObject *sites, PyObject *stacks, PyObject *o, PyObject *stack)
+{
+    PyObject *next = PyLong_FromSsize_t(PyDict_GET_SIZE(stacks));
+    PyObject *number = next ? PyDict_SetDefault(stacks, stack, next) : NULL;
+    PyObject *address = number ? PyLong_FromVoidPtr(o) : NULL;
+    bool done = address && PyDict_SetItem(sites, address, number) == 0;
+    Py_XDECREF(address);
+    Py_XDECREF(next);
+    return done;
+}
+
+/* Ask for every object that was written. After the walk: what is made here must not be in it. */
+static bool note_sites(const Walk *w, PyObject *sites, PyObject *stacks)
+{
+    bool going = sites && stacks;
+    for (size_t i = 0; going && _PyTraceMalloc_GetTraceback && i < w->written.n; i++) {
+        PyObject *o = (PyObject *)w->written.at[i];
+        uintptr_t start = (uintptr_t)o - bytes_in_front(Py_TYPE(o));
+        PyObject *stack = _PyTraceMalloc_GetTraceback(0, start);
+        if (stack && stack != Py_None)
+            going = note_site(sites, stacks, o, stack);
+        Py_XDECREF(stack);
+    }
+    return going;
 }
 
 static PyObject *list_of(const Words *words)
@@ -2148,7 +2230,9 @@ static PyStructSequence_Field walked_fields[] = {
     {"written_bytes", "Bytes written to the file."},
     {"found", "The instances of the classes that were asked for."},
     {"dtypes", "The distinct dtypes of arrays."},
-    {"shallow_bytes", "Of all objects; without the data of arrays."},
+    {"shallow_bytes", "Of all objects, with the data of arrays."},
+    {"sites", "Number of the stack that an object was made at, by address."},
+    {"stacks", "Numbers by stack, as tracemalloc has them."},
     {NULL, NULL},
 };
 
@@ -2173,10 +2257,12 @@ static PyObject *result_of(Walk *w)
         list_of(&w->found),
         tuple_of(&w->dtypes),
         PyLong_FromUnsignedLongLong(w->shallow_bytes),
+        PyDict_New(),
+        PyDict_New(),
     };
     PyObject *result = PyStructSequence_New(walked_type);
-    bool whole = result != NULL;
-    for (int i = 0; i < 6; i++) {
+    bool whole = result && note_sites(w, items[6], items[7]);
+    for (int i = 0; i < 8; i++) {
         whole = whole && items[i];
         if (result)
             PyStructSequence_SetItem(result, i, items[i]);
@@ -2216,7 +2302,8 @@ static bool walk_by_links(Walk *w)
         flush_all(w);
         return true;
     }
-    Walk fresh = {.fd = w->fd, .extra = w->extra, .wanted = w->wanted, .ndarray = w->ndarray};
+    Walk fresh = {.fd = w->fd, .extra = w->extra, .wanted = w->wanted, .ndarray = w->ndarray,
+                  .with_sites = w->with_sites};
     give_back(w);
     memcpy(w, &fresh, sizeof fresh);
     if (ftruncate(w->fd, begin) < 0 || lseek(w->fd, begin, SEEK_SET) < 0)
@@ -2232,15 +2319,15 @@ static PyObject *walk_by_list(Walk *w)
 }
 
 PyDoc_STRVAR(walk_doc,
-"walk(fd, extra, wanted, ndarray)\n--\n\n"
+"walk(fd, extra, wanted, ndarray, with_sites=False)\n--\n\n"
 "Append every object to a snapshot file.\n\n"
 "Starts from all tracked objects and those in the list `extra`. Returns the number of objects, of\n"
 "references and of bytes written, the instances of the classes `wanted`, and the dtypes of arrays.");
 
 static PyObject *walk(PyObject *module, PyObject *const *args, Py_ssize_t n_args)
 {
-    if (n_args != 4) {
-        PyErr_SetString(PyExc_ValueError, "walk() takes fd, extra, wanted and ndarray");
+    if (n_args != 4 && n_args != 5) {
+        PyErr_SetString(PyExc_ValueError, "walk() takes fd, extra, wanted, ndarray, with_sites");
         return NULL;
     }
     PyObject *extra = args[1], *wanted = args[2], *ndarray = args[3];
@@ -2253,6 +2340,7 @@ static PyObject *walk(PyObject *module, PyObject *const *args, Py_ssize_t n_args
     w->fd = fd;
     w->extra = extra;
     w->wanted = wanted;
+    w->with_sites = n_args == 5 && args[4] == Py_True;
     w->ndarray = ndarray == Py_None ? NULL : (PyTypeObject *)ndarray;
     int collecting = PyGC_Disable(); /* making the results must not run the program's finalizers */
     PyObject *held = NULL, *result = NULL;
@@ -2619,12 +2707,34 @@ static void check_layouts(void)
     PyErr_Clear();
 }
 
+PyDoc_STRVAR(use_layouts_doc,
+"use_layouts(wanted)\n--\n\n"
+"For tests: read layouts that CPython does not publish, if they were found right, or none of them.");
+
+static struct { bool dicts, attributes, locals, functions; Generations *generations; } checked;
+
+static void set_layouts(bool wanted)
+{
+    dicts_ok = wanted && checked.dicts;
+    attributes_ok = wanted && checked.attributes;
+    locals_ok = wanted && checked.locals;
+    functions_ok = wanted && checked.functions;
+    generations = wanted ? checked.generations : NULL;
+}
+
+static PyObject *use_layouts(PyObject *module, PyObject *wanted)
+{
+    set_layouts(wanted == Py_True);
+    Py_RETURN_NONE;
+}
+
 /* ---- The module -------------------------------------------------------------------------------- */
 
 static PyMethodDef methods[] = {
     {"walk", (PyCFunction)(void *)walk, METH_FASTCALL, walk_doc},
     {"thread_dicts", thread_dicts, METH_NOARGS, thread_dicts_doc},
     {"check_ndarray", check_ndarray, METH_VARARGS, check_ndarray_doc},
+    {"use_layouts", use_layouts, METH_O, use_layouts_doc},
     {NULL},
 };
 
@@ -2653,6 +2763,11 @@ static int execute(PyObject *module)
     code_sizeof = own_sizeof(&PyCode_Type);
     check_layouts();
     find_generations();
+    checked.dicts = dicts_ok;
+    checked.attributes = attributes_ok;
+    checked.locals = locals_ok;
+    checked.functions = functions_ok;
+    checked.generations = generations;
     walked_type = PyStructSequence_NewType(&walked_description);
     if (!walked_type)
         return -1;

@@ -127,18 +127,16 @@ def _walk(
     descriptor: int, values: list[Any], asked: tuple[type, ...], with_sites: bool
 ) -> _Walked:
     wanted = (*asked, deque, _lru_cache_wrapper)
-    arguments = (descriptor, values, wanted, _array_type())
-    result = walker.walk(*arguments)
-    objects, edges, _, found, dtypes = result[:5]
-    return _Walked(objects, edges, 0, found, dtypes, {})
+    walked = walker.walk(descriptor, values, wanted, _array_type(), with_sites)
+    objects, edges, _, found, dtypes = walked
+    sites = _without_ours(walked.sites, walked.stacks)
+    return _Walked(objects, edges, walked.shallow_bytes, found, dtypes, sites)
 
 
 def _without_ours(
-    sites: dict[int, int] | None, stacks: dict[tuple[tuple[str, int], ...], int] | None
+    sites: dict[int, int], stacks: dict[tuple[tuple[str, int], ...], int]
 ) -> dict[int, Frames]:
     """Where objects were made, innermost frame first, without leakscope's own frames."""
-    if not sites or not stacks:
-        return {}
     frames = {
         number: tuple(
             (storable(file), line, "")

@@ -149,11 +149,22 @@ Edge = tuple[Any, int]
 class Walked(tuple[int, int, int, list[Any], tuple[Any, ...]]):
     """Objects, references, bytes written, instances of the wanted classes, dtypes of arrays."""
 
+    sites: dict[int, int]
+    """Number of the stack that an object was made at, by address."""
+    stacks: dict[tuple[tuple[str, int], ...], int]
+    """Numbers by stack, as tracemalloc has them."""
+
     shallow_bytes: int
 
 
-def walk(fd: int, extra: list[Any], wanted: tuple[type, ...], ndarray: type | None) -> Walked:
-    """Append every object to a snapshot file. As `_walker.walk`."""
+def walk(
+    fd: int,
+    extra: list[Any],
+    wanted: tuple[type, ...],
+    ndarray: type | None,
+    with_sites: bool = False,
+) -> Walked:
+    """Append every object to a snapshot file. As `_walker.walk`, without allocation sites."""
     was_on = gc.isenabled()
     gc.disable()
     try:
@@ -289,6 +300,7 @@ class _Walk:
         written = sum(out.written for out in outs)
         dtypes = tuple(self._dtypes.values())
         walked = Walked((self._n_objects, self._n_edges, written, self._found, dtypes))
+        walked.sites, walked.stacks = {}, {}
         walked.shallow_bytes = self._n_bytes
         return walked
 
@@ -297,15 +309,15 @@ class _Walk:
             self._take(self._waiting.pop())
 
     def _take(self, thing: Any) -> None:
-        """Write an object; a dict later, when all whose namespace it could be are known."""
+        """Write an object; a mapping later, when all whose namespace it could be are known."""
         kind = type(thing)
-        if kind is not dict:
-            self._write(thing, kind)
-        else:
+        if (self._kinds.get(id(kind)) or self._learn(kind)).shape == "mapping":
             self._dicts.append(thing)
+        else:
+            self._write(thing, kind)
 
     def _take_dict(self, thing: Any) -> None:
-        self._write(thing, dict)
+        self._write(thing, type(thing))
 
     def _reach(self, thing: Any) -> None:
         if id(thing) not in self._seen:
