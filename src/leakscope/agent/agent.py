@@ -330,6 +330,7 @@ class Agent:
             # What we import for it is not the program's, nor is what memory does meanwhile.
             if self._ticker is not None:
                 self._ticker.stop()
+            guarded(self.snapshots.finish, "native windows", self.gap)()
             guarded(self.snapshots.try_remedies, "remedies", self.gap)()
         self.close()
 

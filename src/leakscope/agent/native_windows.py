@@ -40,6 +40,10 @@ class NativeWindows:
         self._window.open()
         return once_ns
 
+    def begin_at(self, step: int) -> None:
+        """The window began at this step: without steps, time has passed while it was opened."""
+        self._step = step
+
     def close(self, step: int, at: Moment, process: str) -> Window | None:
         """What it saw; None where a fork ended it, or it could not be opened."""
         sites = self._window.close() if self._window is not None else ()

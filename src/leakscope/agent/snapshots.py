@@ -17,6 +17,7 @@ from leakscope.agent.main_thread import MainThreadCall, is_main_thread
 from leakscope.agent.native_windows import NativeWindows
 from leakscope.agent.near_limit import TakenNow
 from leakscope.agent.schedule import Action, Schedule
+from leakscope.agent.timer import TICK_NS
 from leakscope.model import (
     DEVICE_TOOL,
     IMPORTING,
@@ -180,11 +181,10 @@ class Snapshots:
             self._open_window(step)
         elif action is Action.NATIVE:
             once_ns = self._native.open(step, self._writer)
+            if self._source == _CLOCK:
+                self._native.begin_at(step + (monotonic_ns() - began_ns) // TICK_NS)
         else:
-            window = self._native.close(step, self._now(), self._process)
-            if window is not None:
-                self._writer.append(window)
-                self.tell_sources()
+            self._close_native(step)
         ended_ns = monotonic_ns()
         self._schedule.done(
             action,
@@ -295,6 +295,17 @@ class Snapshots:
                 steps = self._device_sites.steps
                 window = Window(self._now(), self._process, DEVICE_TOOL, steps, kept)
                 self._writer.append(window)
+
+    def _close_native(self, step: int) -> None:
+        window = self._native.close(step, self._now(), self._process)
+        if window is not None:
+            self._writer.append(window)
+            self.tell_sources()
+
+    def finish(self) -> None:
+        """At the end of the program: a native window that is open still has seen its last steps."""
+        if self._native.is_open:
+            self._close_native(self._now().step or self._step)
 
     def _note_start_up(self) -> None:
         """TensorFlow takes seconds to import, some of them without a module that is new: the clock

@@ -1,8 +1,7 @@
 """Hooks of a backward pass: of tensors, of nodes, of modules, after a gradient was added."""
 
-from forced import ROUNDS, checksum, look, run
-
 import torch
+from forced import ROUNDS, checksum, look, run
 from torch import nn
 
 

@@ -1,8 +1,8 @@
 """`torch.compile`: compiling again and again, graph breaks, and running what was compiled."""
 
-from forced import ROUNDS, checksum, look, run
-
 import torch
+import torch._dynamo
+from forced import ROUNDS, checksum, look, run
 from torch import nn
 
 

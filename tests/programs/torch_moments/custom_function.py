@@ -2,9 +2,8 @@
 
 from typing import Any
 
-from forced import ROUNDS, checksum, look, run
-
 import torch
+from forced import ROUNDS, checksum, look, run
 
 
 class Cube(torch.autograd.Function):

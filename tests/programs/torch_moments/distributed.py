@@ -3,10 +3,9 @@
 import os
 import tempfile
 
-from forced import ROUNDS, checksum, look, run
-
 import torch
 import torch.distributed as dist
+from forced import ROUNDS, checksum, look, run
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 

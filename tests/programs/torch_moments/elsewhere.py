@@ -2,9 +2,9 @@
 
 import threading
 
-from forced import ROUNDS, checksum, look, run
-
 import torch
+import torch._dynamo
+from forced import ROUNDS, checksum, look, run
 from torch import nn
 
 

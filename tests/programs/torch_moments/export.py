@@ -1,8 +1,8 @@
 """`torch.export.export`, looked at from a module hook and by what is left of it."""
 
-from forced import ROUNDS, checksum, look, run
-
 import torch
+import torch._dynamo
+from forced import ROUNDS, checksum, look, run
 from torch import nn
 
 

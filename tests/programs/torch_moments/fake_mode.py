@@ -1,8 +1,8 @@
 """Fake, meta and functional tensors: sizes without memory."""
 
-from forced import ROUNDS, checksum, look, run
-
 import torch
+import torch._dynamo
+from forced import ROUNDS, checksum, look, run
 from torch import nn
 from torch._subclasses import FakeTensorMode
 from torch.fx.experimental.symbolic_shapes import ShapeEnv

@@ -12,6 +12,7 @@ import gc
 import hashlib
 import os
 import signal
+import sys
 import threading
 from collections import Counter
 from collections.abc import Iterator
@@ -64,7 +65,7 @@ class Looks:
         was_on = gc.isenabled()
         gc.disable()
         try:
-            found = [one for one in gc.get_objects() if issubclass(type(one), wanted)]
+            found = _instances(wanted)
             extras = Extras()
             edges.read(found, extras)
             del found
@@ -73,6 +74,17 @@ class Looks:
                 gc.enable()
         self.taken += 1
         self.problems.update(extras.skipped.values())
+
+
+def _instances(wanted: tuple[type, ...]) -> list[Any]:
+    """All objects of these types. No other thread may run meanwhile: Python refuses to go on with a
+    tuple that it is filling if anybody else refers to it."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1.0)
+    try:
+        return [one for one in gc.get_objects() if issubclass(type(one), wanted)]
+    finally:
+        sys.setswitchinterval(before)
 
 
 looks = Looks()

@@ -1,8 +1,7 @@
 """Forward-mode differentiation with dual tensors."""
 
-from forced import ROUNDS, checksum, look, run
-
 import torch
+from forced import ROUNDS, checksum, look, run
 from torch.autograd import forward_ad
 
 

@@ -1,8 +1,7 @@
 """`torch.fx.symbolic_trace`, looked at from inside what is traced."""
 
-from forced import ROUNDS, checksum, look, run
-
 import torch
+from forced import ROUNDS, checksum, look, run
 from torch import fx, nn
 
 

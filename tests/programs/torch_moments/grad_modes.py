@@ -1,8 +1,7 @@
 """no_grad, inference mode, autocast, deterministic algorithms, anomaly detection, edits of views."""
 
-from forced import ROUNDS, checksum, look, run
-
 import torch
+from forced import ROUNDS, checksum, look, run
 from torch import nn
 
 

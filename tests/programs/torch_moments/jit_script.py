@@ -1,8 +1,7 @@
 """`torch.jit.script`: compiling in a loop, and running what was compiled."""
 
-from forced import ROUNDS, checksum, look, run
-
 import torch
+from forced import ROUNDS, checksum, look, run
 from torch import nn
 
 

@@ -1,8 +1,7 @@
 """`torch.jit.trace` in a loop, looked at from inside the traced module."""
 
-from forced import ROUNDS, checksum, look, run
-
 import torch
+from forced import ROUNDS, checksum, look, run
 from torch import nn
 
 

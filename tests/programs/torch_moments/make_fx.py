@@ -1,8 +1,8 @@
 """`make_fx` with real, fake and symbolic tensors, looked at from inside what is traced."""
 
-from forced import ROUNDS, checksum, look, run
-
 import torch
+import torch._dynamo
+from forced import ROUNDS, checksum, look, run
 from torch.fx.experimental.proxy_tensor import make_fx
 
 

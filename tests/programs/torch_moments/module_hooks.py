@@ -1,8 +1,7 @@
 """Hooks of modules and optimizers, and training with everything else that is usual."""
 
-from forced import ROUNDS, checksum, look, run
-
 import torch
+from forced import ROUNDS, checksum, look, run
 from torch import nn
 
 

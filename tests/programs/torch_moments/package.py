@@ -3,9 +3,8 @@
 import io
 import warnings
 
-from forced import ROUNDS, checksum, look, run
-
 import torch
+from forced import ROUNDS, checksum, look, run
 from torch import nn
 from torch.package import PackageExporter, PackageImporter
 

@@ -1,9 +1,8 @@
 """DataLoader workers and child processes of torch.multiprocessing that look at themselves."""
 
-from forced import ROUNDS, checksum, look, run
-
 import torch
 import torch.multiprocessing as multiprocessing
+from forced import ROUNDS, checksum, look, run
 from torch.utils.data import DataLoader, Dataset
 
 

@@ -1,8 +1,8 @@
 """Hooks that pack and unpack saved tensors, and checkpointed forwards run again by them."""
 
-from forced import ROUNDS, checksum, look, run
-
 import torch
+import torch._dynamo
+from forced import ROUNDS, checksum, look, run
 from torch import nn
 from torch.autograd.graph import save_on_cpu, saved_tensors_hooks
 from torch.utils.checkpoint import checkpoint

@@ -2,9 +2,8 @@
 
 from typing import Any
 
-from forced import ROUNDS, checksum, look, run
-
 import torch
+from forced import ROUNDS, checksum, look, run
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -13,7 +12,9 @@ seen: list[str] = []
 
 class Loud(torch.Tensor):
     @classmethod
-    def __torch_function__(cls, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_function__(
+        cls, function: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
         seen.append(f"function {getattr(function, '__name__', function)}")
         look()
         return super().__torch_function__(function, types, args, kwargs or {})
@@ -29,7 +30,9 @@ class Wrapped(torch.Tensor):
         return made
 
     @classmethod
-    def __torch_dispatch__(cls, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_dispatch__(
+        cls, function: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
         seen.append(f"dispatch {function}")
         look()
         plain = [one.inner if isinstance(one, Wrapped) else one for one in args]
@@ -38,14 +41,18 @@ class Wrapped(torch.Tensor):
 
 
 class Functions(TorchFunctionMode):
-    def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_function__(
+        self, function: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
         seen.append(f"function mode {getattr(function, '__name__', function)}")
         look()
         return function(*args, **(kwargs or {}))
 
 
 class Operators(TorchDispatchMode):
-    def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_dispatch__(
+        self, function: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
         seen.append(f"dispatch mode {function}")
         look()
         return function(*args, **(kwargs or {}))

@@ -1,8 +1,8 @@
 """The transforms of `torch.func`, alone and inside each other, looked at from inside."""
 
-from forced import ROUNDS, checksum, look, run
-
 import torch
+import torch._dynamo
+from forced import ROUNDS, checksum, look, run
 from torch.func import functionalize, grad, hessian, jacrev, jvp, vjp, vmap
 
 

@@ -1994,6 +1994,8 @@ static void take_dicts(Walk *w)
     for (size_t i = 0; i < w->dicts.n && !w->error; i++) {
         PyObject *dict = (PyObject *)dict_at(w, i);
         TypeInfo *info = info_of(w, Py_TYPE(dict));
+        if (!info)
+            return;
         if (i + AHEAD < w->dicts.n)
             fetch((uintptr_t)dict_at(w, i + AHEAD));
         if (i + AHEAD / 2 < w->dicts.n)
