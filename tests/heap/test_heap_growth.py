@@ -280,6 +280,28 @@ def test_garbage_and_native(tmp_path: Path) -> None:
     assert (garbage.bytes_per_item, native.bytes_per_item) == (600, 300)
 
 
+def test_the_inside_of_objects_written_in_c(tmp_path: Path) -> None:
+    """Breaks when the lists that `StringIO`s keep where nobody sees it are told as held by native
+    code, and the table of the `StringIO`s as small."""
+
+    def build(heap: Heap, step: int) -> None:
+        heap.module("_io")
+        buffers = [heap.add("StringIO", 100, module="_io", is_tracked=False) for _ in range(step)]
+        for _ in range(step + 3):
+            heap.hold(heap.items("list", heap.add("str", 3000, is_tracked=False)))
+        locks = heap.add("dict", 200)
+        for buffer in buffers:
+            heap.refer(locks, buffer, EdgeRole.KEY)
+            heap.refer(locks, heap.add("lock", 40, module="_thread"))
+        heap.module("library", LIBRARY, WRITE_LOCKS=locks)
+
+    one = only(growth_of(tmp_path, build))
+    assert holder_of(one) == ["module library", ".WRITE_LOCKS"]
+    assert path_of(one)[2:] == ["key", "(held by native code)", "[x]"]
+    assert one.bytes_per_item == 100 + 40 + 64 + 3000
+    assert one.counts == ((10, 10), (20, 20), (30, 30))
+
+
 def test_parameters_kept_by_their_gradients(tmp_path: Path) -> None:
     """Breaks when `backward(create_graph=True)` is called garbage, which a collection frees."""
 
@@ -323,6 +345,21 @@ def test_threads_are_told_together(tmp_path: Path) -> None:
     one = only(growth_of(tmp_path, build))
     assert path_of(one)[0].startswith("thread Thread-")
     assert one.counts == ((10, 10), (20, 20), (30, 30))
+
+
+def test_modules_that_are_loaded_again_and_again(tmp_path: Path) -> None:
+    """Breaks when each module is a root of its own, and so nothing that grows."""
+
+    def build(heap: Heap, step: int) -> None:
+        heap.module("__main__", HERE)
+        for number in range(step):
+            config = heap.items("list", heap.add("T", 700))
+            heap.module(f"plugin_{number}", f"/tmp/plugin_{number}.py", config=config)
+
+    one = only(growth_of(tmp_path, build))
+    assert path_of(one)[:3] == ["module sys", ".modules", "[x]"]
+    assert holder_of(one) == ["module sys", ".modules"]
+    assert one.items_grown == 20
 
 
 def test_what_a_library_holds(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import pytest
 from heap_builder import HERE, Heap
 
 from leakscope.heap.arrays import AddressTable
+from leakscope.heap.name_table import NameTable
 from leakscope.heap.snapshot import NAME_MASK, NO_REFCOUNT, HeapSnapshot, read_snapshot
 from leakscope.record.snapshot_file import EdgeRole, ExtraEdge, ExtraNode
 
@@ -141,6 +142,23 @@ def test_the_same_name_at_two_pointers(tmp_path: Path) -> None:
     assert snapshot is not None
     assert [name for _, _, name in edges_from(snapshot, namespace)] == ["loss_a", "loss_a"]
     assert snapshot.names.texts.count("loss_a") == 1
+
+
+def test_names_that_are_no_objects() -> None:
+    """Breaks when two names of members in C, which lie close together, are mixed up or lost."""
+    texts = {0x7F00_0000_0010 + at: f"name_{at}" for at in (0, 2, 5, 8, 13, 16, 19, 40)}
+    names = NameTable(texts)
+    pointers = np.array([*texts, 0, 0x7F00_0000_0011], np.uint64)
+    found = [names.texts[number] for number in names.find(pointers).tolist()]
+    assert found == [*texts.values(), "", ""]
+
+
+def test_addresses_that_are_no_objects() -> None:
+    """Breaks when two things of a framework begin within 16 bytes."""
+    addresses = np.array([0x5000, 0x5008, 0x9000, 0x9001, 0x5010], np.uint64)
+    table = AddressTable(addresses)
+    assert table.find(addresses).tolist() == [0, 1, 2, 3, 4]
+    assert table.find(np.array([0x5004, 0x9002], np.uint64)).tolist() == [-1, -1]
 
 
 @pytest.mark.parametrize("spread", [16, 4096, 1 << 30])

@@ -14,7 +14,7 @@ from leakscope.record.reader import Recording, load
 from running import PROGRAMS, Watched, run_plain, run_watched
 
 _ALL = ("--budget", "100%")
-_PYTHON_LOOKS = ("first look", "window", "second look")
+_PYTHON_LOOKS = ("snapshot", "tracing window")
 _TRIES = 4
 _NATIVE_LOOKS = ("native window", "end of the native window")
 

@@ -203,8 +203,11 @@ def test_a_jitted_function_leads_to_its_executables() -> None:
     for number in range(5):
         function(jnp.ones(16), 0.5 + number)
     kinds = JaxEdges().wanted()
-    caches = [one for one in gc.get_objects() if type(one) in kinds]
-    extras = _read(JaxEdges(), *caches)
+    found = [one for one in gc.get_objects() if type(one) in kinds]
+    extras = _read(JaxEdges(), *found)
+    own = _leads_to(extras, scaled, EdgeRole.ITEM)
+    assert own
+    assert own == _leads_to(extras, function, EdgeRole.ITEM)
     reached = _reached_from([scaled], extras)
     names = [type(one).__name__ for one in reached]
     assert names.count("LoadedExecutable") == 5

@@ -77,8 +77,6 @@ class Schedule:
         self._pages = Trend(_ENOUGH_PAGES, floor)
         self._device = Trend(_ENOUGH_BYTES, floor)
         self._between = _TICKS_BETWEEN if is_clock else _STEPS_BETWEEN
-        self._begun_step = 0
-        self._begun_ns = 0
         self._first_step = self._last_step = self._at_step = self._latest_step = 0
         self._last_ns = 0
         self._pace_ns = 0.0
@@ -102,8 +100,6 @@ class Schedule:
         self, now_ns: int, step: int, in_use: int, blocks: int, rss: int, device: int = -1
     ) -> Action | None:
         """What to do at this row. Values below zero were not read."""
-        if self._begun_step == 0:
-            self._begun_step, self._begun_ns = step, now_ns
         self._read(in_use, blocks, rss, device)
         is_completed, self._is_completed = self._is_completed, False
         if self._next is Action.NATIVE_END or (self._next is Action.SNAPSHOT and self.is_tracing):
@@ -180,10 +176,7 @@ class Schedule:
             return
         if self.snapshots == 1:
             self._first_step = step
-            # A leak that took long to show itself is slow: it needs as long to show its holder.
-            distance = max(self._between, (step - self._begun_step) // 2)
-        else:
-            distance = max(step - self._first_step, self._between)
+        distance = max(step - self._first_step, self._between)
         is_traced = self.snapshots >= _SNAPSHOTS_OWED - 1
         self._next = Action.WINDOW if is_traced else Action.SNAPSHOT
         before = self.traced_steps if is_traced else 0

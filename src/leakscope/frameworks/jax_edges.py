@@ -10,17 +10,18 @@ import gc
 import os
 import sys
 from collections import Counter
+from functools import partial
 from typing import Any
 from weakref import ref
 
 from leakscope.frameworks.tensorflow_edges import SLOT, add_unknown
 from leakscope.observe.anatomy import class_name, module_dict, module_file
 from leakscope.observe.heap.edges import Extras
+from leakscope.record.format import storable
 from leakscope.record.snapshot_file import EdgeRole
 
 _JAX, _CORE = "jax", "jax._src.core"
-_LIBRARIES = ("jaxlib._jax", "jaxlib.xla_extension")
-_CACHES = ("jaxlib.weakref_lru_cache", "jaxlib._jax", "jaxlib.xla_extension")
+_LIBRARIES = ("jaxlib._jax", "jaxlib.weakref_lru_cache", "jaxlib.xla_extension")
 
 _CACHED = "cached"
 """Name of the reference from the key of a weak cache to what is cached for it."""
@@ -40,7 +41,7 @@ class JaxEdges:
         """Return the classes to ask for; none while JAX is not loaded."""
         if _CORE not in sys.modules:
             return ()
-        kinds = (_array_class(), _class(_LIBRARIES, "LoadedExecutable"), _cache_class())
+        kinds = (_ARRAY(), _EXECUTABLE(), _CACHE(), _JITTED())
         return tuple(kind for kind in kinds if kind is not None)
 
     def why_not_now(self) -> str:
@@ -48,23 +49,26 @@ class JaxEdges:
         return ""
 
     def read(self, found: list[Any], extras: Extras) -> None:
-        """Add buffers, a node for each executable, and the lines that made them."""
-        array, cache = _array_class(), _cache_class()
-        arrays, lines = _Arrays(extras), _Lines(extras)
+        """Add buffers, what caches keep for whom, and a node for each executable."""
+        array, executable, cache, jitted = _ARRAY(), _EXECUTABLE(), _CACHE(), _JITTED()
+        arrays, lines, results = _Arrays(extras), _Lines(extras), _Results(extras)
         for one in found:
             kind = type(one)
             try:
-                if cache is not None and issubclass(kind, cache):
-                    _read_cache(one, extras)
-                    continue
-                lines.note(one)
-                if array is not None and issubclass(kind, array):
+                if kind is array:
+                    lines.note(one)
                     arrays.read(one)
-                else:
+                elif kind is executable:
+                    lines.note(one)
                     add_unknown(extras, one, class_name(kind))
-            except Exception as error:  # noqa: BLE001 - one that cannot be asked is a gap
+                elif kind is jitted:
+                    results.note_jitted(one)
+                elif kind is cache:
+                    results.note_cache(one)
+            except Exception as error:  # noqa: BLE001 - one that does not answer is a gap
                 # Another thread may delete or donate an array at any time.
-                extras.skipped.setdefault("some objects of JAX", class_name(type(error)))
+                extras.skipped["some objects of JAX"] = class_name(type(error))
+        results.add()
 
 
 class _Arrays:
@@ -92,7 +96,7 @@ class _Arrays:
         if devices is None:
             devices = self._devices[id(sharding)] = _device_names(sharding)
         count = len(sharding.device_set)
-        if count == 1:
+        if count == 1 and devices:
             self._add(owner, array.unsafe_buffer_pointer() & -SLOT, size, devices[0])
             return
         most = type(array).__basicsize__ // SLOT - 1
@@ -119,29 +123,50 @@ class _Lines:
             return
         stack = self._stacks.get(noted)
         if stack is None:
-            lines = ((f.file_name, f.line_num, f.function_name) for f in noted.frames)
+            lines = (
+                (storable(frame.file_name), frame.line_num, storable(frame.function_name))
+                for frame in noted.frames
+            )
             others = [line for line in lines if not line[0].startswith(self._own)]
             stack = self._stacks[noted] = tuple(others[:_MOST_FRAMES])
         if stack:
             self._extras.sites[id(one)] = stack
 
 
-def _read_cache(cache: Any, extras: Extras) -> None:
-    """Add references from each key to what is cached for it.
+class _Results:
+    """Adds references from the keys of weak caches to what is cached for them.
 
-    A `WeakrefLRUCache` lets go of a result when its key is gone: whoever holds the key, a jitted
-    function for example, keeps the result. The cache's own references come in the order key, then
-    all that belongs to it.
+    A `WeakrefLRUCache` lets go of a result when its key is gone. So whoever holds the key keeps the
+    result: a function, and `jax.jit` of that function.
     """
-    held = gc.get_referents(cache)
-    times = Counter(map(id, held))
-    key = 0
-    for one in held:
-        if type(one) is ref:
-            target = one()
-            key = id(target) if target is not None else 0
-        elif key and times[id(one)] == 1 and gc.is_tracked(one):
-            extras.add_edge(key, id(one), EdgeRole.ITEM, _CACHED)
+
+    def __init__(self, extras: Extras) -> None:
+        self._extras = extras
+        self._jitted: dict[int, list[int]] = {}
+        """By address of a function: the addresses of `jax.jit` of it."""
+        self._cached: list[tuple[int, int]] = []
+
+    def note_jitted(self, jitted: Any) -> None:
+        function = getattr(jitted, "__wrapped__", None)
+        if function is not None:
+            self._jitted.setdefault(id(function), []).append(id(jitted))
+
+    def note_cache(self, cache: Any) -> None:
+        # A cache's references come in the order: a key, then all that belongs to it.
+        held = gc.get_referents(cache)
+        times = Counter(map(id, held))
+        key = 0
+        for one in held:
+            if type(one) is ref:
+                target = one()
+                key = id(target) if target is not None else 0
+            elif key and times[id(one)] == 1 and gc.is_tracked(one):
+                self._cached.append((key, id(one)))
+
+    def add(self) -> None:
+        for key, result in self._cached:
+            for source in (*self._jitted.get(key, ()), key):
+                self._extras.add_edge(source, result, EdgeRole.ITEM, _CACHED)
 
 
 def _device_names(sharding: Any) -> tuple[str, ...]:
@@ -162,17 +187,16 @@ def _device_name(device: Any) -> str:
     return f"{'cuda' if kind in ('gpu', 'cuda') else kind}:{device.local_hardware_id}"
 
 
-def _array_class() -> type | None:
-    return _class(_LIBRARIES, "ArrayImpl")
-
-
-def _cache_class() -> type | None:
-    return _class(_CACHES, "WeakrefLRUCache")
-
-
-def _class(modules: tuple[str, ...], name: str) -> type | None:
-    for module in modules:
+def _class(name: str) -> type | None:
+    """Return a class of JAX's native library, wherever this version has it."""
+    for module in _LIBRARIES:
         found = module_dict(sys.modules.get(module)).get(name)
         if issubclass(type(found), type):
             return found
     return None
+
+
+_ARRAY = partial(_class, "ArrayImpl")
+_EXECUTABLE = partial(_class, "LoadedExecutable")
+_CACHE = partial(_class, "WeakrefLRUCache")
+_JITTED = partial(_class, "PjitFunction")

@@ -15,6 +15,8 @@ from typing import Any, NamedTuple
 from leakscope.model import Frame
 from leakscope.observe.anatomy import class_name, module_dict
 from leakscope.observe.heap.edges import Extras
+from leakscope.observe.origins import origins
+from leakscope.record.format import storable
 from leakscope.record.snapshot_file import EdgeRole
 
 _OPS = "tensorflow.python.framework.ops"
@@ -58,7 +60,7 @@ class TensorFlowEdges:
 
     name = "tensorflow"
 
-    def __init__(self, sites_of: Callable[[Any], tuple[Frame, ...]] | None = None) -> None:
+    def __init__(self, sites_of: Callable[[Any], tuple[Frame, ...]] = origins.of) -> None:
         self._sites_of = sites_of
         """Returns the lines that made a graph, noted when it was made."""
         self._handles = _Handles()
@@ -97,10 +99,10 @@ class TensorFlowEdges:
             name = getattr(graph, "name", None)
             if type(name) is str and name.isidentifier():
                 extras.described[id(graph)] = f"{kind} {name}"
-            if self._sites_of is not None:
-                lines = tuple((f.file, f.line, f.function) for f in self._sites_of(graph))
-                if lines:
-                    extras.sites[id(graph)] = lines
+            frames = self._sites_of(graph)
+            lines = ((storable(at.file), at.line, storable(at.function)) for at in frames)
+            if frames:
+                extras.sites[id(graph)] = tuple(lines)
         for one in (*by_class.tapes, *by_class.others):
             add_unknown(extras, one, class_name(type(one)))
         _describe_registries(extras)

@@ -20,6 +20,8 @@ from __future__ import annotations
 import ctypes
 import gc
 import sys
+from _thread import get_ident
+from time import monotonic_ns, sleep
 from typing import Any, NamedTuple
 
 from leakscope.observe.anatomy import class_dict, class_name, mro_of
@@ -55,6 +57,15 @@ _RAW = "_raw_saved_"
 _HEAP_TYPE = 1 << 9
 """Py_TPFLAGS_HEAPTYPE: a class made while running, which a cache must not keep alive."""
 
+_RUN_BACKWARD = "run_backward"
+_TURN_S = 0.05
+"""Other threads wait so long at most."""
+
+_TURN_NS = 40_000_000
+"""Within a turn: the rest is for one tensor or node more."""
+
+_PAUSE_S = 0.0005
+_TURNS_WAITED = 200
 _INTEGERS = {int}
 _flags_of = type.__dict__["__flags__"].__get__
 
@@ -73,15 +84,21 @@ class TorchEdges:
         return () if c is None else (c.TensorBase, c.StorageBase)
 
     def why_not_now(self) -> str:
-        return ""
+        torch = sys.modules.get("torch")
+        return "" if torch is None or _loaded() is None else _why_not_now(torch)
 
     def read(self, found: list[Any], extras: Extras) -> None:
         c = _loaded()
         if c is None:
             return
         try:
-            with c.DisableTorchFunction():
-                _Reading(c, extras).read(found, self._references_of_caller)
+            with _Turn() as turn:
+                why = self.why_not_now()
+                if why:
+                    extras.skipped[self.name] = why
+                    return
+                with c.DisableTorchFunction():
+                    _Reading(c, extras, turn).read(found, self._references_of_caller)
         except Exception as error:  # noqa: BLE001 - the program goes on, with what was read so far
             extras.skipped[self.name] = f"{type(error).__name__}: {error}"
 
@@ -90,6 +107,71 @@ def _loaded() -> Any:
     """`torch._C`, once it is complete; else None."""
     c = getattr(sys.modules.get("torch"), "_C", None)
     return c if hasattr(c, "TensorBase") and hasattr(c, "StorageBase") else None
+
+
+# ── safe points ──────────────────────────────────────────────────────────────
+
+
+def _why_not_now(torch: Any) -> str:
+    """What reading could harm at this moment; empty if it is safe."""
+    c = torch._C
+    if getattr(torch.__spec__, "_initializing", False):
+        return "PyTorch is being imported"
+    if c._get_tracing_state() is not None:
+        return "torch.jit.trace is recording"
+    if sys.modules["torch._C._dynamo.eval_frame"].get_eval_frame_callback() not in (None, False):
+        return "torch.compile is running this code"
+    if _is_backward_running_elsewhere():
+        return "another thread runs a backward pass"
+    if c._current_graph_task_id() != -1 and torch.cuda.is_initialized():
+        return "a backward pass is running, with threads of its own for the GPU"
+    return ""
+
+
+def _is_backward_running_elsewhere() -> bool:
+    """Is another thread inside the autograd engine? It then frees saved tensors without the
+    interpreter lock. Python calls the engine by one name only, `run_backward`, and what runs in C++
+    has no frame of its own: the innermost frame of such a thread is the one that made the call."""
+    own = get_ident()
+    return any(
+        thread != own and _RUN_BACKWARD in frame.f_code.co_names
+        for thread, frame in sys._current_frames().items()
+    )
+
+
+class _Turn:
+    """A time in which no other Python thread runs, so that none begins a backward pass.
+
+    Threads ask for the interpreter lock after the switch interval that they found when they began
+    to wait. So a longer one is set, and those that wait already get their turn first.
+    """
+
+    def __init__(self) -> None:
+        self._before_s = 0.0
+        self._ends_ns = sys.maxsize
+
+    def __enter__(self) -> _Turn:
+        if len(sys._current_frames()) > 1:
+            self._before_s = sys.getswitchinterval()
+            sys.setswitchinterval(_TURN_S)
+            sleep(self._before_s)
+            self._ends_ns = monotonic_ns() + _TURN_NS
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._before_s and sys.getswitchinterval() == _TURN_S:
+            sys.setswitchinterval(self._before_s)
+
+    def go_on(self) -> None:
+        """Let others have their turn when this one is used up."""
+        if monotonic_ns() < self._ends_ns:
+            return
+        for _ in range(_TURNS_WAITED):
+            sleep(_PAUSE_S)
+            if not _is_backward_running_elsewhere():
+                self._ends_ns = monotonic_ns() + _TURN_NS
+                return
+        raise RuntimeError("other threads run backward passes without a pause")
 
 
 # ── storages ─────────────────────────────────────────────────────────────────
@@ -236,8 +318,9 @@ def _node_kind(kind: type) -> _NodeKind:
 class _Reading:
     """One reading. Holds what it has met, so that no address is used twice, until it is over."""
 
-    def __init__(self, c: Any, extras: Extras) -> None:
+    def __init__(self, c: Any, extras: Extras, turn: _Turn) -> None:
         self._extras = extras
+        self._turn = turn
         self._base = c.TensorBase
         self._storages = _Storages(c)
         self._storage_keys: dict[int, int] = {}
@@ -272,9 +355,11 @@ class _Reading:
         while self._tensors or self._nodes:
             tensors, self._tensors = self._tensors, []
             for tensor, part in tensors:
+                self._turn.go_on()
                 self._read_tensor(tensor, part)
             nodes, self._nodes = self._nodes, []
             for node in nodes:
+                self._turn.go_on()
                 self._read_node(node)
 
     def _meet(self, tensor: Any, part: str) -> int:

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 
-from leakscope.heap.arrays import AnyArray, Booleans, Indices, Numbers
-from leakscope.heap.groups import Groups, levels_of
+from leakscope.heap.arrays import AnyArray, Booleans, Indices, Numbers, Words
+from leakscope.heap.groups import Groups, identify, levels_of
+from leakscope.heap.merge import path_of
 from leakscope.heap.see_through import Part
+from leakscope.model import LinkKind
+
+_NUMBER = re.compile(r"[0-9a-f]{8,}|\d+")
+"""What tells one made-up name of a module from the next."""
 
 
 class Aligned:
@@ -16,7 +23,7 @@ class Aligned:
 
     def __init__(self, snapshots: Sequence[Groups]) -> None:
         self.snapshots = list(snapshots)
-        identities = np.concatenate([groups.identities for groups in snapshots])
+        identities = np.concatenate(_identities(snapshots))
         found, inverse = np.unique(identities, return_inverse=True)
         size = len(found)
         ends = np.cumsum([len(groups) for groups in snapshots])
@@ -68,6 +75,10 @@ class Aligned:
         path.reverse()
         return path
 
+    def group_path(self, row: int) -> list[int]:
+        """The groups of the last snapshot from a root down to the one of this row."""
+        return path_of(self.snapshots[-1].parents, int(self.last_groups[row]))
+
     def group_of(self, at: int, row: int) -> int:
         """The group of a row in one snapshot; -1 if it has none."""
         found = np.flatnonzero(self.rows[at] == row)
@@ -102,3 +113,29 @@ class Aligned:
             offset = np.repeat(before[firsts], np.diff(np.concatenate([firsts, [len(level)]])))
             begin[level] = begin[parents] + 1 + before - offset
         return begin, size
+
+
+def _identities(snapshots: Sequence[Groups]) -> list[Words]:
+    """The identity of each group. A program that loads more and more modules has a new root for
+    each: those that have numbers in their names, and came later, count as one."""
+    modules = [_numbered_modules(groups) for groups in snapshots]
+    if any(len(after) <= len(before) for before, after in pairwise(modules)):
+        return [groups.identities for groups in snapshots]
+    found = []
+    for groups, names in zip(snapshots, modules, strict=True):
+        steps = groups.steps.copy()
+        for name, group in names.items():
+            if name not in modules[0]:
+                steps[group] = np.uint64(hash(_NUMBER.sub("#", name)) & 0xFFFFFFFF)
+        found.append(identify(groups.parents, steps))
+    return found
+
+
+def _numbered_modules(groups: Groups) -> dict[str, int]:
+    """Roots that are modules with a number in the name."""
+    found = {}
+    for group in np.flatnonzero(groups.parents == 0).tolist():
+        root = groups.root_of(group)
+        if root.kind == LinkKind.MODULE and _NUMBER.search(root.name):
+            found[root.name] = group
+    return found

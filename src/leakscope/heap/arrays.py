@@ -61,6 +61,11 @@ class AddressTable:
         self._before = np.zeros(len(self._bits) + 1, np.int64)
         np.cumsum(_ONES[self._bits], out=self._before[1:])
         self._order: Indices = np.zeros(len(addresses), np.int32)
+        self._sorted: Words | None = None
+        if self._before[-1] != len(addresses):  # two begin within 16 bytes: they are no objects
+            self._order = np.argsort(addresses, kind="stable").astype(np.int32)
+            self._sorted = addresses[self._order]
+            return
         begin = 0
         for part in _parts(addresses):
             ranks = self._rank(part)
@@ -72,6 +77,9 @@ class AddressTable:
         found = np.full(len(addresses), -1, np.int32)
         if not len(self._addresses):
             return found
+        if self._sorted is not None:
+            ranks = np.minimum(np.searchsorted(self._sorted, addresses), len(self._sorted) - 1)
+            return np.where(self._sorted[ranks] == addresses, self._order[ranks], -1)
         begin = 0
         for part in _parts(addresses):
             ranks = np.minimum(self._rank(part), len(self._order) - 1)

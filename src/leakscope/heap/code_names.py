@@ -1,59 +1,45 @@
-"""Names of functions: which code a function, generator, frame or bound method runs."""
+"""Which code a function, generator, frame or bound method runs."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
-from leakscope.heap.arrays import Numbers, Words
+from leakscope.heap.arrays import Booleans, Numbers, Words
+from leakscope.heap.code_table import CodeName
 from leakscope.heap.snapshot import HeapSnapshot
 from leakscope.record.snapshot_file import EdgeRole
-
-
-class CodeName(NamedTuple):
-    """Where a function is written."""
-
-    qualified_name: str
-    file: str
-    line: int
-
-    @property
-    def name(self) -> str:
-        return self.qualified_name.rpartition(".")[2]
 
 
 class CodeNames:
     """The code of nodes that have some, as far as the recorder wrote its name."""
 
     def __init__(self, snapshot: HeapSnapshot) -> None:
-        self._by_address = snapshot.meta.code
-        self.nodes: Numbers = np.empty(0, np.int64)
-        self._codes: Words = np.empty(0, np.uint64)
-        if not self._by_address:
-            return
+        self._table = snapshot.codes
+        known = snapshot.codes.nodes(snapshot.table)
         roles = snapshot.roles()
-        code_of = np.full(snapshot.count, -1, np.int64)
+        code_of = np.full(snapshot.count + 1, -1, np.int32)
         is_known = np.zeros(snapshot.count + 1, np.bool_)
-        is_known[snapshot.find(list(self._by_address))] = True
-        is_known[-1] = False
-        for role in (EdgeRole.CODE, EdgeRole.FUNCTION):
+        is_known[known] = True
+        for role in (EdgeRole.CODE, EdgeRole.FUNCTION) if len(known) else ():
             edges = np.flatnonzero(roles == role)
             sources = np.searchsorted(snapshot.starts, edges, side="right") - 1
             targets = snapshot.targets[edges]
             codes = targets if role is EdgeRole.CODE else code_of[targets]
             has_name = is_known[codes]
             code_of[sources[has_name]] = codes[has_name]
-        self.nodes = np.flatnonzero(code_of >= 0)
-        self._codes = snapshot.addresses[code_of[self.nodes]]
+        self._nodes: Numbers = np.flatnonzero(code_of >= 0)
+        self._codes: Words = snapshot.addresses[code_of[self._nodes]]
 
     def of_node(self, node: int) -> CodeName | None:
         """Where the code of a node is written."""
-        at = int(np.searchsorted(self.nodes, node))
-        if at == len(self.nodes) or self.nodes[at] != node:
+        at = int(np.searchsorted(self._nodes, node))
+        if at == len(self._nodes) or self._nodes[at] != node:
             return None
-        return CodeName(*self._by_address[int(self._codes[at])])
+        return self._table.find(int(self._codes[at]))
 
-    def texts(self) -> list[str]:
-        """The qualified name for each of `nodes`."""
-        return [self._by_address[address][0] for address in self._codes.tolist()]
+    def names_of(self, is_wanted: Booleans) -> dict[int, str]:
+        """The qualified name for each of the nodes that are wanted and have code."""
+        mine = np.flatnonzero(is_wanted[self._nodes])
+        names = self._table.names(np.unique(self._codes[mine]))
+        nodes, codes = self._nodes[mine].tolist(), self._codes[mine].tolist()
+        return {node: names[code] for node, code in zip(nodes, codes, strict=True)}

@@ -45,7 +45,7 @@ class Members:
     """Position of the step before; -1 for a root."""
     parents: Indices
     """Position of the object that refers to it; -1 for a root."""
-    roots: Numbers
+    roots: Indices
     """Of each root, its index in `Groups.roots`; else -1."""
     bytes: Numbers
 
@@ -60,8 +60,10 @@ class Groups:
     """Role and name; see `split_label`."""
     kinds: Indices
     """Index in `kind_table`; -1 for group 0."""
+    steps: Words
+    """A hash of label and type, the same for the same texts in another snapshot."""
     identities: Words
-    """A hash of the path, the same for the same path in another snapshot of this analysis."""
+    """A hash of the path, likewise."""
     counts: Numbers
     bytes: Numbers
     """Of the members themselves, with Python's own parts of them."""
@@ -130,6 +132,7 @@ def group_objects(snapshot: HeapSnapshot) -> Groups:
     meta = msgspec.structs.replace(snapshot.meta, extra_nodes=(), extra_edges=())
     parents, group_labels = merger.parents[:count].copy(), merger.labels[:count].copy()
     group_kinds = merger.kinds[:count].copy()
+    hashes = _step_hashes(group_labels, group_kinds, snapshot.names.texts, kind_table)
     items = _item_counts(snapshot)[paths.nodes]
     blocks = blocks_of(snapshot)
     return Groups(
@@ -137,9 +140,8 @@ def group_objects(snapshot: HeapSnapshot) -> Groups:
         parents=parents,
         labels=group_labels,
         kinds=group_kinds,
-        identities=_identities(
-            parents, group_labels, group_kinds, snapshot.names.texts, kind_table
-        ),
+        steps=hashes,
+        identities=identify(parents, hashes),
         counts=np.bincount(of_position[~steps.is_through], minlength=count),
         bytes=_sum(of_position, sizes, count),
         lengths=_sum(of_position, items, count),
@@ -161,7 +163,7 @@ def group_objects(snapshot: HeapSnapshot) -> Groups:
             is_part=steps.is_through,
             steps=steps.parents,
             parents=paths.parents,
-            roots=np.where(is_root, paths.edges, -1),
+            roots=np.where(is_root, paths.edges, -1).astype(np.int32),
             bytes=sizes,
         ),
         names=snapshot.names.texts,
@@ -178,19 +180,22 @@ def _kinds(
     their code is called."""
     kinds = snapshot.types[paths.nodes]
     kind_table = list(snapshot.type_table)
-    if not len(codes.nodes):
-        return kinds, kind_table
+    is_function = (parts_of(kind_table) & Part.FUNCTION) != 0
+    is_wanted = (np.isin(steps.roles, _ANONYMOUS) | (steps.roles == ROOT_ROLE)) & is_function[kinds]
+    positions = np.flatnonzero(is_wanted)
+    of_node = np.zeros(snapshot.count, np.bool_)
+    of_node[paths.nodes[positions]] = True
+    names = codes.names_of(of_node)
     numbers: dict[tuple[int, str], int] = {}
-    of_node = snapshot.types.copy()
-    for node, text in zip(codes.nodes.tolist(), codes.texts(), strict=True):
+    for position, node in zip(positions.tolist(), paths.nodes[positions].tolist(), strict=True):
+        if (text := names.get(node)) is None:
+            continue
         plain = int(snapshot.types[node])
         number = numbers.setdefault((plain, text), len(kind_table))
         if number == len(kind_table):
-            kind = snapshot.type_table[plain]
-            kind_table.append(kind._replace(detail=text))
-        of_node[node] = number
-    is_anonymous = np.isin(steps.roles, _ANONYMOUS) | (steps.roles == ROOT_ROLE)
-    return np.where(is_anonymous, of_node[paths.nodes], kinds), kind_table
+            kind_table.append(snapshot.type_table[plain]._replace(detail=text))
+        kinds[position] = number
+    return kinds, kind_table
 
 
 def _item_counts(snapshot: HeapSnapshot) -> Numbers:
@@ -216,16 +221,20 @@ def _payload(
     return (found // number).astype(np.int32), (found % number).astype(np.int32), total
 
 
-def _identities(
-    parents: Indices, labels: Numbers, kinds: Indices, names: list[str], kind_table: list[HeapType]
+def _step_hashes(
+    labels: Numbers, kinds: Indices, names: list[str], kind_table: list[HeapType]
 ) -> Words:
-    """A hash of each group's path, from texts only. Parents come before children."""
     of_name = np.array([hash(name) for name in names], np.int64).view(np.uint64)
     of_kind = [hash(f"{kind.qualified_name}:{kind.detail}") for kind in kind_table]
-    steps = of_name[labels & 0xFFFFFFFF] * np.uint64(_PRIME)
+    steps: Words = of_name[labels & 0xFFFFFFFF] * np.uint64(_PRIME)
     steps += (labels >> 32).astype(np.uint64) + np.uint64(1)
     steps *= np.uint64(_PRIME)
     steps += np.array(of_kind, np.int64).view(np.uint64)[kinds]
+    return steps
+
+
+def identify(parents: Indices, steps: Words) -> Words:
+    """A hash of each group's path."""
     identities = np.zeros(len(parents), np.uint64)
     for level in levels_of(parents):
         mixed = (identities[parents[level]] ^ steps[level]) * np.uint64(_PRIME)

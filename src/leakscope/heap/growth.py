@@ -17,6 +17,7 @@ from leakscope.heap.aligned import Aligned
 from leakscope.heap.arrays import Booleans, Numbers
 from leakscope.heap.groups import Groups
 from leakscope.heap.growing import Growing, Growth
+from leakscope.heap.hidden_items import HiddenItems
 from leakscope.heap.measure import ANONYMOUS, Measure
 from leakscope.heap.newcomers import bytes_of_new_members
 
@@ -47,7 +48,10 @@ def find_growth(snapshots: Sequence[Groups], steps: Sequence[int]) -> Growth:
     aligned = Aligned(snapshots)
     finder = _Finder(aligned, steps)
     measure = Measure(aligned, steps)
-    found = [measure.items(rows) for rows in finder.items()]
+    items = list(finder.items())
+    hidden = HiddenItems(aligned, [row for rows in items for row in rows])
+    insides = hidden.rows()
+    found = [measure.items(rows, hidden) for rows in items if not insides.intersection(rows)]
     found += [measure.one(row) for row in finder.larger()]
     found = [one for one in found if one.bytes_grown > 0]
     found = sorted(found, key=lambda one: -one.bytes_grown)[:MOST]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from leakscope.heap.code_names import CodeName
+from leakscope.heap.code_table import CodeName
 from leakscope.heap.groups import Groups
 from leakscope.heap.growing import Growing
 from leakscope.heap.see_through import ROOT_ROLE, Part
@@ -54,6 +54,13 @@ _FIXED: dict[int, tuple[str, LinkKind, str]] = {
 """(via, kind, name) of references that are the same wherever they are."""
 
 
+_MODULES = (
+    Link("module sys", "module", LinkKind.MODULE, "sys"),
+    Link(".modules", "dict", LinkKind.GLOBAL, "modules"),
+)
+"""Holder of more and more modules."""
+
+
 class Said(NamedTuple):
     """Something that grows, in words."""
 
@@ -74,6 +81,8 @@ def say(growing: Growing) -> Said:
     shown = growing.addresses[0] if growing.addresses else int(item)
     described = speaker.describe(growing.path[growing.item], shown)
     links[growing.item] = _replace_type(links[growing.item], described)
+    if growing.item == 0 and links[0].kind == LinkKind.MODULE:
+        return Said((*_MODULES, _as_item(links[0]), *links[1:]), len(_MODULES) - 1, "module")
     first = speaker.first(growing.path[: growing.holder + 1])
     if first > 0:
         links[first] = speaker.by_itself(growing.path[first], links[first])
@@ -199,7 +208,9 @@ class _Speaker:
         if owner.full_name == "_contextvars.Context":
             return Link("context variable", shown, LinkKind.ITEM)
         if owner.full_name == "functools.partial":
-            code = self._code(step.above)
+            code = self._known_code(step.above)
+            if code is None:
+                return Link("argument of a partial", shown, LinkKind.PARTIAL)
             via = f"argument of partial({code.qualified_name})"
             return Link(
                 via, shown, LinkKind.PARTIAL, code.name, code.file, code.qualified_name, code.line
@@ -333,6 +344,10 @@ class _Speaker:
             if groups.kind(child).name == "function" and (code := self._known_code(child)):
                 return code
         return None
+
+
+def _as_item(link: Link) -> Link:
+    return Link("[x]", link.type, LinkKind.ITEM)
 
 
 def _replace_type(link: Link, described: str) -> Link:

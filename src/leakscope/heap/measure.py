@@ -9,6 +9,7 @@ import numpy as np
 from leakscope.heap.aligned import Aligned
 from leakscope.heap.arrays import Booleans, Numbers
 from leakscope.heap.growing import Growing
+from leakscope.heap.hidden_items import HiddenItems
 from leakscope.heap.newcomers import new_addresses
 from leakscope.heap.see_through import ROOT_ROLE
 from leakscope.model import Blocks, LinkKind
@@ -31,21 +32,30 @@ class Measure:
         self._last = aligned.snapshots[-1]
         self._grown: Numbers = aligned.below[-1] - aligned.below[0]
 
-    def items(self, rows: list[int]) -> Growing:
+    def items(self, rows: list[int], hidden: HiddenItems) -> Growing:
         """More and more items of one holder, which may be of several types."""
         aligned = self._aligned
         main, *others = sorted(rows, key=lambda row: -int(self._grown[row]))
+        further = list(self._further(main))
+        insides: list[int] = []
+        for row in rows:
+            if (outer := hidden.outer_below(row)) >= 0:
+                # Most of what it keeps is where only native code leads.
+                insides = hidden.inside[outer]
+                main, others = row, [one for one in rows if one != row]
+                further = [*aligned.path(outer)[len(aligned.path(row)) :], insides[0]]
+                further += self._further(insides[0])
         path = aligned.path(main)
         parent = int(aligned.parents[main])
         is_container = bool(aligned.is_plain[parent]) and aligned.roles[main] in ANONYMOUS
         own = parent if is_container else 0
         return self._measure(
             kind=self._kind(path),
-            path=[*path, *self._further(main)],
+            path=[*path, *further],
             holder=self._holder(path, max(len(path) - 2, 0)),
             item=len(path) - 1,
             counts=self._counts([main, *others], own),
-            rows=[main, *others],
+            rows=[main, *others, *insides],
             own=own,
         )
 
@@ -87,7 +97,10 @@ class Measure:
         return Growing(
             groups=self._last,
             kind=kind,
-            path=tuple(int(aligned.last_groups[row]) for row in path),
+            path=(
+                *aligned.group_path(path[item]),
+                *(int(aligned.last_groups[row]) for row in path[item + 1 :]),
+            ),
             holder=holder,
             item=item,
             counts=tuple(zip(steps, counts, strict=True)),
@@ -97,7 +110,7 @@ class Measure:
             blocks=self._blocks(rows, own),
             holders=int(aligned.counts[-1, path[holder]]) if holder < item else 1,
             limit=self._limit(path[holder]),
-            addresses=new_addresses(aligned, rows or [own]),
+            addresses=new_addresses(aligned, [path[item]]),
             share=0.0,
         )
 

@@ -31,6 +31,7 @@ class Part(IntFlag):
     PLAIN = 1
     """A container of Python's own that programs nest: list, dict, tuple …"""
     CELL = 2
+    """It stands for what it contains: a cell, a static method."""
     TRACE = 4
     """A traceback or a frame."""
     CODE = 8
@@ -46,6 +47,7 @@ class Part(IntFlag):
     TORCH_MODULE = 512
     BOXED = 1024
     """A container that a wrapper may keep its items in."""
+    THREAD_LOCAL = 4096
     FUNCTION = 2048
     """A function, generator, coroutine or frame: what it is called says more than its type."""
 
@@ -60,6 +62,8 @@ _PARTS = {
     "collections.OrderedDict": Part.PLAIN,
     "collections.defaultdict": Part.PLAIN,
     "builtins.cell": Part.CELL,
+    "builtins.staticmethod": Part.CELL,
+    "builtins.classmethod": Part.CELL,
     "builtins.traceback": Part.TRACE,
     "builtins.frame": Part.TRACE | Part.FUNCTION,
     "builtins.code": Part.CODE | Part.CONSTANT,
@@ -77,7 +81,7 @@ _PARTS = {
     "functools._lru_list_elem": Part.INNER,
     "_queue.SimpleQueue": Part.WRAPPER,
     "itertools._tee_dataobject": Part.INNER,
-    "_thread._local": Part.WRAPPER,
+    "_thread._local": Part.WRAPPER | Part.THREAD_LOCAL,
     "_contextvars.Context": Part.WRAPPER,
 }
 _BY_BASE = {
@@ -86,7 +90,7 @@ _BY_BASE = {
     "_weakrefset.WeakSet": Part.WEAK_CONTAINER,
     "torch.nn.modules.module.Module": Part.TORCH_MODULE,
     "functools.partial": Part.WRAPPER,
-    "_thread._local": Part.WRAPPER,
+    "_thread._local": Part.WRAPPER | Part.THREAD_LOCAL,
 }
 _TORCH_TABLES = ("_modules", "_parameters", "_buffers")
 _WEAK_TABLE = "data"
@@ -120,17 +124,22 @@ def split_label(label: int) -> tuple[int, int]:
 
 def parts_of(type_table: list[HeapType]) -> AnyArray:
     """What each type is to a path."""
-    by_address = {kind.address: kind.full_name for kind in type_table if kind.address}
+    exact = {name: int(part) for name, part in _PARTS.items()}
+    bases = {
+        kind.address: int(_BY_BASE[kind.full_name])
+        for kind in type_table
+        if kind.full_name in _BY_BASE
+    }
     found = []
     for kind in type_table:
-        part = _PARTS.get(kind.full_name, Part.NOTHING)
+        part = exact.get(kind.full_name, 0)
         for base in kind.mro:
-            part |= _BY_BASE.get(by_address.get(base, ""), Part.NOTHING)
+            part |= bases.get(base, 0)
         if kind.module == "itertools" and not part:
-            part = Part.WRAPPER
+            part = int(Part.WRAPPER)
         if kind.module == "builtins" and kind.qualified_name.startswith("hamt"):
-            part = Part.INNER
-        found.append(int(part))
+            part = int(Part.INNER)
+        found.append(part)
     return np.array(found, np.int32)
 
 
@@ -176,10 +185,11 @@ def _seen_through(
     found |= ((parts & Part.TRACE) != 0) & np.isin(roles, _TRACE_ROLES)
     found |= ((above & Part.WRAPPER) != 0) & is_boxed & np.isin(roles, _WRAPPED_ROLES)
     found |= _tables(snapshot, names, parts, above)
-    # The name, the documentation and the table of defaults of a function.
+    # The name, the documentation and the table of defaults of a function are its own parts; what
+    # a program has put there is in its namespace.
     is_small = (parts & (Part.CONSTANT | Part.BOXED)) != 0
-    is_unnamed = (names == 0) & np.isin(roles, _WRAPPED_ROLES)
-    found |= ((above & Part.FUNCTION) != 0) & is_small & is_unnamed
+    is_own = (owners == parents) & np.isin(roles, _WRAPPED_ROLES)
+    found |= ((above & Part.FUNCTION) != 0) & is_small & is_own
     is_code = (parts & Part.CODE) != 0
     is_constant = (parts & Part.CONSTANT) != 0
     for _ in range(_DEEPEST_CONSTANT):
@@ -188,9 +198,11 @@ def _seen_through(
             break
         is_code |= is_more
     found |= is_code & (is_code[parents] | (roles == EdgeRole.CODE))
-    # The key of a cache is a tuple of the arguments.
-    is_table = ((above & Part.CACHE) != 0) & is_boxed
-    is_key = (roles == EdgeRole.KEY) & is_boxed & is_table[parents]
+    # The key of a cache is a tuple of the arguments; thread-local variables have a table of tables.
+    is_table = ((above & (Part.CACHE | Part.THREAD_LOCAL)) != 0) & is_boxed
+    is_inner = is_boxed & is_table[parents]
+    found |= is_inner & (parts[owners[parents]] & Part.THREAD_LOCAL != 0)
+    is_key = is_inner & (roles == EdgeRole.KEY)
     is_carrier |= is_key
     found |= is_key
     found &= ~is_root

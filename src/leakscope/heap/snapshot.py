@@ -19,6 +19,7 @@ from leakscope.heap.arrays import (
     Words,
     edges_of,
 )
+from leakscope.heap.code_table import CodeTable
 from leakscope.heap.name_table import NameTable, read_names
 from leakscope.heap.type_table import HeapType, read_types
 from leakscope.record.snapshot_file import (
@@ -91,10 +92,12 @@ class HeapSnapshot:
     type_table: list[HeapType]
     names: NameTable
     arrays: ArrayTable
+    codes: CodeTable
     payload: Payload
     kinds: list[tuple[str, str]]
     """(part, device) of payloads: ("arrays", ""), ("tensors", "cuda:0")."""
     table: AddressTable
+    edge_roles: Octets
 
     @property
     def count(self) -> int:
@@ -102,8 +105,7 @@ class HeapSnapshot:
 
     def roles(self) -> Octets:
         """The role of each edge."""
-        roles: Octets = (self.labels >> np.uint64(ROLE_SHIFT)).astype(np.uint8)
-        return roles
+        return self.edge_roles
 
     def sources(self) -> Indices:
         """The node that each edge begins at."""
@@ -123,12 +125,12 @@ def read_snapshot(path: Path) -> HeapSnapshot | None:
     if not chunks:
         return None
     meta = _read_meta(b"".join(chunks["meta"]))
-    meta = msgspec.structs.replace(meta, code={**meta.code, **_codes(chunks)})
     objects: Words = _words(chunks.get("objects", [])).reshape(-1, 4)
     words: Words = _words(chunks.get("edges", []))
     type_table = read_types(chunks.get("types", []))
     names = read_names(chunks.get("names", []))
     arrays = ArrayTable(chunks.get("arrays", []), meta.dtypes)
+    codes = CodeTable(_words(chunks.get("codes", [])), chunks.get("texts", []), meta.code)
     del chunks
     extras = _Extras(meta, objects[:, 0])
     addresses = np.concatenate([objects[:, 0], extras.new_addresses])
@@ -165,20 +167,12 @@ def read_snapshot(path: Path) -> HeapSnapshot | None:
         type_table=type_table,
         names=NameTable(names),
         arrays=arrays,
+        codes=codes,
         payload=payload,
         kinds=kinds,
         table=table,
+        edge_roles=(graph.labels >> np.uint64(ROLE_SHIFT)).astype(np.uint8),
     )
-
-
-def _codes(chunks: dict[str, list[memoryview]]) -> dict[int, tuple[str, str, int]]:
-    """By address of a code object: qualified name, file, first line."""
-    texts = read_names(chunks.get("texts", []))
-    rows = _words(chunks.get("codes", [])).reshape(-1, 4).tolist()
-    return {
-        address: (texts.get(name, ""), texts.get(file, ""), line)
-        for address, line, name, file in rows
-    }
 
 
 def _words(payloads: list[memoryview]) -> Words:

@@ -254,16 +254,14 @@ MAKERS: list[Callable[[list[Any]], Any]] = [
 
 
 @st.composite
-def object_graphs(draw: st.DrawFn) -> list[Any]:
+def object_graphs(draw: st.DrawFn, least: int = 1) -> list[Any]:
     """A list of objects; each refers to some of those before it, and some lists to later ones."""
     made: list[Any] = []
     plans = draw(
         st.lists(
-            st.tuples(
-                st.integers(0, len(MAKERS) - 1), st.lists(st.integers(0, 200), max_size=4)
-            ),
-            min_size=1,
-            max_size=25,
+            st.tuples(st.integers(0, len(MAKERS) - 1), st.lists(st.integers(0, 200), max_size=4)),
+            min_size=least,
+            max_size=least + 30,
         )
     )
     for which, picks in plans:

@@ -6,7 +6,7 @@ import os
 import struct
 import tempfile
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,8 @@ from leakscope.record.snapshot_file import (
 )
 
 POINTER_MASK = (1 << 48) - 1
+Edges = tuple[Any, dict[int, str]]
+"""Words, and names by their pointers."""
 
 
 @dataclass(frozen=True)
@@ -32,14 +34,26 @@ class Reference:
     shortcut: bool
 
 
-@dataclass
 class Object:
-    address: int
-    type: int
-    bytes: int
-    flags: int
-    count: int
-    references: list[Reference] = field(default_factory=list)
+    """An object as it was written. Its references are read when they are asked for."""
+
+    __slots__ = ("_at", "_in", "_n", "address", "bytes", "count", "flags", "type")
+
+    def __init__(self, record: tuple[int, int, int, int], at: int, within: Edges) -> None:
+        self.address, self.type = record[0], record[1]
+        self.bytes, self.flags = record[2] & SIZE_MASK, record[2] & ~SIZE_MASK
+        self.count, self._n = record[3] & 0xFFFFFFFF, record[3] >> 32
+        self._at, self._in = at, within
+
+    @property
+    def references(self) -> list[Reference]:
+        words, names = self._in
+        step = 2 if self.flags & LABELLED else 1
+        found = []
+        for at in range(self._at, self._at + self._n * step, step):
+            label = words[at + 1] if step == 2 else 0
+            found.append(_reference(words[at], label, names))
+        return found
 
     def to(self, thing: object) -> list[Reference]:
         return [one for one in self.references if one.target == id(thing)]
@@ -96,16 +110,12 @@ def read_written(path: Path, result: Any) -> Written:
 
 def _objects(records: bytes, edges: bytes, names: dict[int, str]) -> dict[int, Object]:
     found: dict[int, Object] = {}
-    words = struct.unpack(f"<{len(edges) // 8}Q", edges)
+    words = memoryview(edges).cast("Q")
     at = 0
-    for address, kind, word, counts in struct.iter_unpack("<4Q", records):
-        one = Object(address, kind, word & SIZE_MASK, word & ~SIZE_MASK, counts & 0xFFFFFFFF)
-        for _ in range(counts >> 32):
-            label = words[at + 1] if word & LABELLED else 0
-            one.references.append(_reference(words[at], label, names))
-            at += 2 if word & LABELLED else 1
-        assert address not in found, "an object is written once"
-        found[address] = one
+    for record in struct.iter_unpack("<4Q", records):
+        found[record[0]] = Object(record, at, (words, names))
+        at += (record[3] >> 32) * (2 if record[2] & LABELLED else 1)
+    assert len(found) == len(records) // 32, "an object is written once"
     assert at == len(words), "every edge belongs to an object"
     return found
 

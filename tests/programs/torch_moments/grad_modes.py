@@ -1,4 +1,4 @@
-"""no_grad, inference mode, autocast, deterministic algorithms, anomaly detection, edits of views."""
+"""Grad modes, autocast, deterministic algorithms, anomaly detection, edits through views."""
 
 import torch
 from forced import ROUNDS, checksum, look, run

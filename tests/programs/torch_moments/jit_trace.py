@@ -1,7 +1,7 @@
 """`torch.jit.trace` in a loop, looked at from inside the traced module."""
 
 import torch
-from forced import ROUNDS, checksum, look, run
+from forced import ROUNDS, checksum, graph_text, look, run
 from torch import nn
 
 
@@ -27,7 +27,7 @@ def main() -> str:
         loss.backward()
         look()
         kept.append(loss)
-        texts.append(str(traced.inlined_graph))
+        texts.append(graph_text(traced.inlined_graph))
     return checksum(*kept, *texts, *(one.grad for one in net.parameters()))
 
 

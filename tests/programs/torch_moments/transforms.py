@@ -35,7 +35,7 @@ def main() -> str:
         look()
         kept += [result, *back(torch.ones_like(result))]
         kept += [jacrev(function)(x), hessian(function)(x[0]), functionalize(edited)(x)]
-        kept += [vmap(lambda row: function(row * weight))(x)]
+        kept += [vmap(lambda row, by: function(row * by), (0, None))(x, weight)]
     return checksum(*kept)
 
 

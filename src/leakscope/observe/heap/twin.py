@@ -196,6 +196,7 @@ class _Kind:
         "is_gc",
         "is_heap_type",
         "is_managed",
+        "is_plain",
         "is_wanted",
         "members",
         "names",
@@ -209,7 +210,7 @@ class _Kind:
         self.flags = 0
         self.front = 0
         self.is_array = self.is_gc = self.is_wanted = False
-        self.is_heap_type = self.is_managed = False
+        self.is_heap_type = self.is_managed = self.is_plain = False
         self.members: list[tuple[Any, str]] = []
         self.own_slots: list[tuple[Any, str]] = []
         self.names: dict[str, int] = {}
@@ -342,18 +343,31 @@ class _Walk:
             word |= NAMESPACE
         if immortal:
             word |= IMMORTAL
-        edges = self._references(thing, known, namespace)
-        if any(label for _, label in edges):
-            word |= LABELLED
-        self._put_edges(edges, bool(word & LABELLED))
+        n_edges = 0
+        if known.is_plain:
+            n_edges = self._put_items(gc.get_referents(thing)) if known.is_gc else 0
+        else:
+            edges = self._references(thing, known, namespace)
+            if any(label for _, label in edges):
+                word |= LABELLED
+            n_edges = self._put_edges(edges, bool(word & LABELLED))
         count = max(min(count, 0xFFFFFFFF), 0)
-        self._objects.put(struct.pack("<4Q", address, id(kind), word, count | len(edges) << 32))
+        self._objects.put(struct.pack("<4Q", address, id(kind), word, count | n_edges << 32))
         self._n_objects += 1
-        self._n_edges += len(edges)
+        self._n_edges += n_edges
         if known.is_wanted:
             self._found.append(thing)
 
-    def _put_edges(self, edges: list[Edge], labelled: bool) -> None:
+    def _put_items(self, targets: list[Any]) -> int:
+        """Write references that have no labels; returns how many."""
+        extra = self._extra
+        addresses = [id(target) for target in targets if target is not extra]
+        self._edges.put(struct.pack(f"<{len(addresses)}Q", *addresses))
+        for target in targets:
+            self._reach(target)
+        return len(addresses)
+
+    def _put_edges(self, edges: list[Edge], labelled: bool) -> int:
         words: list[int] = []
         for target, label in edges:
             words.append(id(target))
@@ -361,6 +375,7 @@ class _Walk:
                 words.append(label)
             self._reach(target)
         self._edges.put(struct.pack(f"<{len(words)}Q", *words))
+        return len(edges)
 
     # ── names ──
 
@@ -407,6 +422,9 @@ class _Walk:
             known.own_slots = members
         if known.is_managed:
             known.names = dict.fromkeys(_mentioned_names(mro), 0)
+        known.is_plain = not (
+            known.shape or known.is_array or known.members or known.own_slots or known.is_heap_type
+        )
         for one in mro:
             if id(one) not in self._kinds:
                 self._learn(one)
