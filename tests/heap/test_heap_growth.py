@@ -254,7 +254,7 @@ def test_a_graph_behind_one_variable(tmp_path: Path) -> None:
 
     one = only(growth_of(tmp_path, build))
     assert (one.kind, holder_of(one)) == ("graph", ["module train", ".total"])
-    assert path_of(one)[2:] == [".grad_fn", "next", "next", "saved self"]
+    assert path_of(one)[2:] == [".grad_fn", "next", "saved self"]
     assert one.parts == {"nodes": 20 * 200, "saved": 20 * 4000}
     assert one.bytes_per_item == 4200
     assert say(one).path[1].type == "Tensor [] float32, grad_fn AddBackward0"

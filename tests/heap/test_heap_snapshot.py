@@ -10,6 +10,7 @@ import pytest
 from heap_builder import HERE, Heap
 
 from leakscope.heap.arrays import AddressTable
+from leakscope.heap.groups import group_objects
 from leakscope.heap.name_table import NameTable
 from leakscope.heap.snapshot import NAME_MASK, NO_REFCOUNT, HeapSnapshot, read_snapshot
 from leakscope.record.snapshot_file import EdgeRole, ExtraEdge, ExtraNode
@@ -130,6 +131,18 @@ def test_incomplete_file(tmp_path: Path) -> None:
         assert read_snapshot(path) is None
     path.write_bytes(b"LSHEAP99" + whole[8:])
     assert read_snapshot(path) is None
+    path.write_bytes(whole.replace(b'"process"', b'"passage"'))
+    assert read_snapshot(path) is None
+
+
+def test_a_program_without_anything(tmp_path: Path) -> None:
+    """Breaks when a snapshot has no object, or no root."""
+    heap = Heap()
+    heap.modules.clear()
+    heap._objects.clear()
+    snapshot = read(heap, tmp_path)
+    assert snapshot.count == 0
+    assert len(group_objects(snapshot)) == 1
 
 
 def test_the_same_name_at_two_pointers(tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ def _compare(cwd: Path, *words: str, looks: tuple[str, ...] = _PYTHON_LOOKS) -> 
     assert ran.seen == plain.seen
     recording = ran.recording()
     assert _looks(recording) >= set(looks), recording.gaps
-    assert recording.holdings or "second look" not in looks
+    assert recording.snapshots
     return recording
 
 
@@ -54,7 +54,7 @@ def test_library_keeps_nothing_alive_either(tmp_path: Path) -> None:
     plain = run_plain([PROGRAMS / "looked_training.py"], tmp_path)
     inside = run_plain([PROGRAMS / "looked_training.py", "watch", "rec"], tmp_path)
     assert inside.seen == plain.seen
-    assert "first look" in _looks(load(str(tmp_path / "rec")))
+    assert "snapshot" in _looks(load(str(tmp_path / "rec")))
 
 
 # ── words, and when things die ──
@@ -77,7 +77,7 @@ def test_nothing_outlives_its_references_by_the_clock(tmp_path: Path) -> None:
 @pytest.mark.parametrize("what", ["switches", "frozen", "thawing"])
 def test_collector_is_as_the_program_set_it(what: str, tmp_path: Path) -> None:
     """Breaks when a look leaves the collector off, or thaws what the program has frozen."""
-    looks = _PYTHON_LOOKS if what == "switches" else ("first look",)
+    looks = _PYTHON_LOOKS if what == "switches" else ("snapshot",)
     _compare(tmp_path, "looked_settings.py", what, "200", looks=looks)
 
 
@@ -102,13 +102,13 @@ def test_collector_is_as_the_program_set_it_by_the_clock(tmp_path: Path) -> None
 @pytest.mark.parametrize("what", ["tracing", "tracing_at_times"])
 def test_tracemalloc_of_the_program_is_its_own(what: str, tmp_path: Path) -> None:
     """Breaks when our window ends the program's tracing, or gives it our number of frames."""
-    _compare(tmp_path, "looked_settings.py", what, "300", looks=("first look", "window"))
+    _compare(tmp_path, "looked_settings.py", what, "300", looks=("snapshot", "tracing window"))
 
 
 @pytest.mark.parametrize("what", ["settrace", "setprofile", "settrace in a thread"])
 def test_traced_functions_keep_their_variables(what: str, tmp_path: Path) -> None:
     """Breaks when reading the variables of a frame that is being traced unbinds them."""
-    _compare(tmp_path, "looked_settings.py", what, "200", looks=("first look",))
+    _compare(tmp_path, "looked_settings.py", what, "200", looks=("snapshot",))
 
 
 def test_traced_functions_keep_their_variables_by_the_clock(tmp_path: Path) -> None:
@@ -122,7 +122,7 @@ def test_traced_functions_keep_their_variables_by_the_clock(tmp_path: Path) -> N
 @pytest.mark.parametrize(("steps", "way"), [("60", "fork"), ("150", "process")])
 def test_children_forked_in_any_window_end_cleanly(steps: str, way: str, tmp_path: Path) -> None:
     """Breaks when a child inherits an open window, a frozen heap or a collector that is off."""
-    _compare(tmp_path, "looked_forks.py", steps, way, looks=("first look", "window"))
+    _compare(tmp_path, "looked_forks.py", steps, way, looks=("snapshot", "tracing window"))
 
 
 def test_threads_may_change_everything_meanwhile(tmp_path: Path) -> None:
@@ -178,4 +178,4 @@ def test_program_that_ends_in_a_window_ends_as_it_would_have(kind: str, tmp_path
     plain = run_plain([script], tmp_path)
     ran = run_watched([script], tmp_path, own=_ALL)
     assert ran.seen == plain.seen
-    assert "window" in _looks(ran.recording())
+    assert "tracing window" in _looks(ran.recording())

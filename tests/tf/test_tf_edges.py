@@ -6,7 +6,7 @@ import gc
 import subprocess
 import sys
 import weakref
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ import pytest
 tf = pytest.importorskip("tensorflow", reason="make test-tf has its own environment")
 jax = pytest.importorskip("jax", reason="make test-tf has its own environment")
 import jax.numpy as jnp  # noqa: E402
+import keras  # noqa: E402
 
 from leakscope.frameworks.jax_edges import JaxEdges  # noqa: E402
 from leakscope.frameworks.tensorflow_edges import TensorFlowEdges  # noqa: E402
@@ -150,6 +151,29 @@ def test_a_tensor_that_is_still_being_made_is_not_asked() -> None:
     assert len(extras.nodes) == 4
 
 
+def test_tensors_are_not_asked_while_a_thread_runs_operations_later() -> None:
+    from tensorflow.python.eager import executor
+
+    tensor, later = tf.ones(4), executor.new_executor(enable_async=True)
+    extras = _read(TensorFlowEdges(), tensor, later)
+    assert not extras.nodes
+    assert "asynchronously" in extras.skipped["tensors of TensorFlow"]
+    assert _read(TensorFlowEdges(), tensor, executor.new_executor(enable_async=False)).nodes
+
+
+def test_an_executor_that_was_found_within_its_end_is_not_asked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Breaks, by the end of this process, when its native half is asked after it was freed."""
+    from tensorflow.python.eager import executor
+
+    found: list[Any] = []
+    monkeypatch.setattr(executor.Executor, "wait", lambda self: found.append(self))
+    executor.new_executor(enable_async=True)
+    assert len(found) == 1
+    assert _read(TensorFlowEdges(), tf.ones(4), *found).nodes
+
+
 def test_registries_have_the_names_that_people_know() -> None:
     from tensorflow.python.framework import ops
 
@@ -157,6 +181,29 @@ def test_registries_have_the_names_that_people_know() -> None:
     words = set(_read(TensorFlowEdges()).described.values())
     assert {"TensorFlow's gradient registry", "TensorFlow's default graph"} <= words
     assert ops.gradient_registry is not None
+
+
+def test_functions_of_the_default_graph_have_the_lines_that_were_counted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from leakscope.frameworks import tensorflow_edges
+    from leakscope.observe.origins import Places
+
+    def rows() -> Iterator[int]:
+        yield 1
+
+    keras.backend.clear_session()
+    for _ in range(4):
+        list(tf.data.Dataset.from_generator(rows, output_signature=tf.TensorSpec((), tf.int64)))
+    places = Places()
+    for _ in range(6):
+        places.note("_py_funcs_used_in_graph")
+    monkeypatch.setattr(tensorflow_edges, "places", places)
+    sites = _read(TensorFlowEdges()).sites
+    callbacks = tf.compat.v1.get_default_graph()._py_funcs_used_in_graph
+    assert len(callbacks) >= 4
+    assert set(sites) == set(map(id, callbacks))
+    assert {stack[0][0] for stack in sites.values()} == {_HERE}
 
 
 def test_nothing_is_kept() -> None:

@@ -252,9 +252,13 @@ class Snapshots:
                 before | {"gc_enabled": int(gc.isenabled()), "frozen_count": gc.get_freeze_count()},
                 taken.spent_ns,
                 is_traced,
+                tuple(taken.skipped),
             )
         )
-        self.tell_sources()
+        if snapshot.WALKER == "python" and self._number == 1:
+            self._gap(Gap("heap snapshots in C", "the extension is not installed"))
+        if why != "account":
+            self.tell_sources()
         if why == "growth":
             self._note_visible(before, taken)
         return TakenNow(f"{FOLDER}/{name}", taken.device_addresses)

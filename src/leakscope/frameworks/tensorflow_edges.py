@@ -7,15 +7,17 @@ program's tapes would record it.
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Callable, Iterable
+from time import sleep
 from types import FrameType
 from typing import Any, NamedTuple
 
-from leakscope.model import Frame
-from leakscope.observe.anatomy import class_name, module_dict
+from leakscope.model import Frame, SiteTally
+from leakscope.observe.anatomy import attribute_of, class_dict, class_name, module_dict
 from leakscope.observe.heap.edges import Extras
-from leakscope.observe.origins import origins
+from leakscope.observe.origins import origins, places
 from leakscope.record.format import storable
 from leakscope.record.snapshot_file import EdgeRole
 
@@ -29,6 +31,9 @@ _CONSTANT = "tensorflow.python.framework.constant_op"
 _KERAS_STATE = "keras.src.backend.common.global_state"
 _DTYPES = "tensorflow.python.framework.dtypes"
 _RUNTIME = "tensorflow.python.pywrap_tfe"
+
+_CALLBACKS = "_py_funcs_used_in_graph"
+"""Attribute of a graph: the Python functions that its operations call."""
 
 _STRING, _RESOURCE, _VARIANT = 7, 20, 21
 """Numbers of TensorFlow's types whose elements are not plain numbers (types.proto)."""
@@ -47,6 +52,9 @@ _STRETCH = 16
 
 _QUESTIONS = 1_000_000
 """The most tensors that tapes are asked about in one snapshot; each takes 10 to 50 ns."""
+
+_TRIES, _PAUSE_S = 20, 0.0005
+"""How often and how long to wait until no executor is within its `__del__`."""
 
 _POINTER_BYTES = 8
 _SAMPLE = 64
@@ -86,8 +94,7 @@ class TensorFlowEdges:
     def read(self, found: list[Any], extras: Extras) -> None:
         """Add buffers, records of tapes, and a node for each object of unknown size."""
         by_class = _Sorted(found)
-        # Each thread can have an executor of its own.
-        if any(executor.is_async() for executor in by_class.executors):
+        if _is_asynchronous(by_class.executors):
             extras.skipped["tensors of TensorFlow"] = _ASYNCHRONOUS
             tensors = []
         else:
@@ -99,13 +106,12 @@ class TensorFlowEdges:
             name = getattr(graph, "name", None)
             if type(name) is str and name.isidentifier():
                 extras.described[id(graph)] = f"{kind} {name}"
-            frames = self._sites_of(graph)
-            lines = ((storable(at.file), at.line, storable(at.function)) for at in frames)
-            if frames:
-                extras.sites[id(graph)] = tuple(lines)
+            if frames := self._sites_of(graph):
+                extras.sites[id(graph)] = _lines(frames)
         for one in (*by_class.tapes, *by_class.others):
             add_unknown(extras, one, class_name(type(one)))
         _describe_registries(extras)
+        _read_callbacks(places.sites_of(_CALLBACKS), extras)
         _read_tapes(by_class.tapes, tensors, extras)
 
 
@@ -187,8 +193,30 @@ def _handle_offset(tensors: list[Any]) -> int:
 
 def _is_converting() -> bool:
     """Is a thread within the one function that makes a tensor from a value?"""
-    convert = module_dict(sys.modules.get(_CONSTANT)).get("convert_to_eager_tensor")
-    code = getattr(convert, "__code__", None)
+    return _is_running(module_dict(sys.modules.get(_CONSTANT)).get("convert_to_eager_tensor"))
+
+
+def _is_asynchronous(executors: list[Any]) -> bool:
+    """Does a thread have an executor that runs operations later?
+
+    An executor frees its native half in `__del__`, and waits there for its operations. One that was
+    found within `__del__` is alive again and must not be asked. No other can get there by now.
+    """
+    if not executors:
+        return False
+    for _ in range(_TRIES):
+        if not _is_running(class_dict(type(executors[0])).get("__del__")):
+            break
+        sleep(_PAUSE_S)
+    else:
+        return True
+    whole = [one for one in executors if not gc.is_finalized(one) and hasattr(one, "_handle")]
+    return any(one.is_async() for one in whole)
+
+
+def _is_running(function: Any) -> bool:
+    """Is any thread within this function?"""
+    code = getattr(function, "__code__", None)
     for frame in list(sys._current_frames().values()):
         at: FrameType | None = frame
         while at is not None:
@@ -353,19 +381,51 @@ def own_address(one: Any) -> int:
     return id(one) + SLOT if has_room else id(one) - SLOT  # where the collector has its links
 
 
+# ── registries ──
+
+
 def _describe_registries(extras: Extras) -> None:
     """Name the tables that live as long as the process by the names that people know them by."""
     ops = module_dict(sys.modules.get(_OPS))
     keras = module_dict(sys.modules.get(_KERAS_STATE))
-    # The stack is thread-local: asking by name gives this thread's default graph.
-    stack = ops.get("_default_graph_stack")
     for words, table in (
         ("TensorFlow's gradient registry", ops.get("gradient_registry")),
-        ("TensorFlow's default graph", getattr(stack, "_global_default_graph", None)),
+        ("TensorFlow's default graph", _default_graph()),
         ("Keras' global state", keras.get("GLOBAL_STATE_TRACKER")),
     ):
         if table is not None:
             extras.described[id(table)] = words
+
+
+def _default_graph() -> Any:
+    """Return the default graph of this thread, if it has one. The stack is thread-local, so it is
+    asked by name."""
+    stack = module_dict(sys.modules.get(_OPS)).get("_default_graph_stack")
+    return getattr(stack, "_global_default_graph", None)
+
+
+def _read_callbacks(tallies: tuple[SiteTally, ...], extras: Extras) -> None:
+    """Add the lines that put Python functions into the default graph.
+
+    The lines were counted, not noted for each function. So the newest functions get the line that
+    was counted most, as many as its share of the count.
+    """
+    callbacks = attribute_of(_default_graph(), _CALLBACKS)
+    total = sum(tally.count for tally in tallies)
+    if type(callbacks) is not list or not total:
+        return
+    newest_first = callbacks[::-1]
+    so_far = 0
+    for tally in tallies:
+        begin, so_far = so_far, so_far + tally.count
+        lines = _lines(tally.frames)
+        share = slice(begin * len(newest_first) // total, so_far * len(newest_first) // total)
+        for callback in newest_first[share]:
+            extras.sites[id(callback)] = lines
+
+
+def _lines(frames: tuple[Frame, ...]) -> tuple[tuple[str, int, str], ...]:
+    return tuple((storable(at.file), at.line, storable(at.function)) for at in frames)
 
 
 # ── tapes ──

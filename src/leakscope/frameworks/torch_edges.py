@@ -53,19 +53,21 @@ _COMPARED = 3
 _ONLY_IN_C = 3
 """References to a thing that nothing but C++ holds: its own, our variable, the call that counts."""
 
+_STORAGE_NAME = "UntypedStorage"
 _RAW = "_raw_saved_"
 _HEAP_TYPE = 1 << 9
 """Py_TPFLAGS_HEAPTYPE: a class made while running, which a cache must not keep alive."""
 
 _RUN_BACKWARD = "run_backward"
 _TURN_S = 0.05
-"""Other threads wait so long at most."""
+"""Other threads are kept waiting for so long at most."""
 
 _TURN_NS = 40_000_000
-"""Within a turn: the rest is for one tensor or node more."""
+"""A turn ends so long after it began, well before the next thread asks for the lock."""
 
-_PAUSE_S = 0.0005
-_TURNS_WAITED = 200
+_PAUSE_S, _TRIES = 0.0005, 100
+"""How often, and how many times, a thread that runs a backward pass is waited for."""
+
 _INTEGERS = {int}
 _flags_of = type.__dict__["__flags__"].__get__
 
@@ -84,8 +86,7 @@ class TorchEdges:
         return () if c is None else (c.TensorBase, c.StorageBase)
 
     def why_not_now(self) -> str:
-        torch = sys.modules.get("torch")
-        return "" if torch is None or _loaded() is None else _why_not_now(torch)
+        return "" if _loaded() is None else _why_not_now(sys.modules["torch"])
 
     def read(self, found: list[Any], extras: Extras) -> None:
         c = _loaded()
@@ -119,19 +120,27 @@ def _why_not_now(torch: Any) -> str:
         return "PyTorch is being imported"
     if c._get_tracing_state() is not None:
         return "torch.jit.trace is recording"
-    if sys.modules["torch._C._dynamo.eval_frame"].get_eval_frame_callback() not in (None, False):
+    if _is_dynamo_listening():
         return "torch.compile is running this code"
     if _is_backward_running_elsewhere():
         return "another thread runs a backward pass"
     if c._current_graph_task_id() != -1 and torch.cuda.is_initialized():
         return "a backward pass is running, with threads of its own for the GPU"
+    if not _has_interpreter_lock() and len(sys._current_frames()) > 1:
+        return "this Python has no interpreter lock that would keep other threads still"
     return ""
 
 
+def _is_dynamo_listening() -> bool:
+    """Does torch.compile look at every function that this thread calls? It would compile ours."""
+    dynamo = sys.modules.get("torch._C._dynamo.eval_frame")
+    return dynamo is not None and dynamo.get_eval_frame_callback() not in (None, False)
+
+
 def _is_backward_running_elsewhere() -> bool:
-    """Is another thread inside the autograd engine? It then frees saved tensors without the
-    interpreter lock. Python calls the engine by one name only, `run_backward`, and what runs in C++
-    has no frame of its own: the innermost frame of such a thread is the one that made the call."""
+    """Is another thread inside the autograd engine? It then frees saved tensors and sets gradients
+    without the interpreter lock. Python calls the engine by one name, `run_backward`, and C++ has
+    no frames: the innermost frame of such a thread is that of the function that made the call."""
     own = get_ident()
     return any(
         thread != own and _RUN_BACKWARD in frame.f_code.co_names
@@ -139,39 +148,48 @@ def _is_backward_running_elsewhere() -> bool:
     )
 
 
+def _has_interpreter_lock() -> bool:
+    is_enabled = getattr(sys, "_is_gil_enabled", None)
+    return is_enabled is None or bool(is_enabled())
+
+
 class _Turn:
     """A time in which no other Python thread runs, so that none begins a backward pass.
 
-    Threads ask for the interpreter lock after the switch interval that they found when they began
-    to wait. So a longer one is set, and those that wait already get their turn first.
+    A thread asks for the interpreter lock after the switch interval that it found when it began to
+    wait. So a longer one is set, and threads that wait already get their turn first.
     """
 
     def __init__(self) -> None:
-        self._before_s = 0.0
+        self._interval_s = 0.0
+        """As the program has it; 0 if there is no other thread."""
         self._ends_ns = sys.maxsize
 
     def __enter__(self) -> _Turn:
         if len(sys._current_frames()) > 1:
-            self._before_s = sys.getswitchinterval()
+            self._interval_s = sys.getswitchinterval()
             sys.setswitchinterval(_TURN_S)
-            sleep(self._before_s)
-            self._ends_ns = monotonic_ns() + _TURN_NS
+            sleep(self._interval_s)
+            self._wait()
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._before_s and sys.getswitchinterval() == _TURN_S:
-            sys.setswitchinterval(self._before_s)
+        if self._interval_s and sys.getswitchinterval() == _TURN_S:
+            sys.setswitchinterval(self._interval_s)
 
     def go_on(self) -> None:
-        """Let others have their turn when this one is used up."""
-        if monotonic_ns() < self._ends_ns:
-            return
-        for _ in range(_TURNS_WAITED):
+        """Let other threads have a turn when this one is used up."""
+        if monotonic_ns() >= self._ends_ns and not self._wait():
+            raise RuntimeError("other threads run backward passes without a pause")
+
+    def _wait(self) -> bool:
+        """Begin a turn, once no other thread runs a backward pass."""
+        for _ in range(_TRIES):
             sleep(_PAUSE_S)
             if not _is_backward_running_elsewhere():
                 self._ends_ns = monotonic_ns() + _TURN_NS
-                return
-        raise RuntimeError("other threads run backward passes without a pause")
+                return True
+        return False
 
 
 # ── storages ─────────────────────────────────────────────────────────────────
@@ -321,7 +339,15 @@ class _Reading:
     def __init__(self, c: Any, extras: Extras, turn: _Turn) -> None:
         self._extras = extras
         self._turn = turn
-        self._base = c.TensorBase
+        base = self._base = c.TensorBase
+        self._get_cdata = base._cdata.__get__
+        self._get_base = base._base.__get__
+        self._get_grad_fn = base.grad_fn.__get__
+        self._get_grad = base.grad.__get__
+        self._retains_grad = base.retains_grad.__get__
+        self._requires_grad = base.requires_grad.__get__
+        self._get_shape = base.shape.__get__
+        self._get_dtype = base.dtype.__get__
         self._storages = _Storages(c)
         self._storage_keys: dict[int, int] = {}
         """By address of a storage: that of its node, 0 if it owns no memory."""
@@ -379,7 +405,7 @@ class _Reading:
     # ── one tensor ──
 
     def _read_tensor(self, tensor: Any, part: str) -> None:
-        key, base, extras = id(tensor), self._base, self._extras
+        key, add_edge = id(tensor), self._extras.add_edge
         size = _TENSOR_BYTES
         address = self._storages.address_of(tensor)
         if address:
@@ -388,32 +414,39 @@ class _Reading:
                 storage = self._storage_keys[address] = self._add_storage(address, tensor, part)
                 size += _STORAGE_BYTES
             if storage:
-                extras.add_edge(key, storage, EdgeRole.STORAGE)
-        origin = base._base.__get__(tensor)
+                add_edge(key, storage, EdgeRole.STORAGE)
+        origin = self._get_base(tensor)
         if origin is not None:
             size += _VIEW_BYTES
-            extras.add_edge(key, self._meet(origin, part), EdgeRole.VIEW_BASE)
-        elif _is_known_to_autograd(base, tensor, address):
+            add_edge(key, self._meet(origin, part), EdgeRole.VIEW_BASE)
+        elif self._is_known_to_autograd(tensor, address):
             size += _AUTOGRAD_BYTES
         grad_fn, grad = self._autograd_of(tensor)
         if grad_fn is not None:
-            extras.add_edge(key, self._meet_node(grad_fn), EdgeRole.GRAD_FN)
+            add_edge(key, self._meet_node(grad_fn), EdgeRole.GRAD_FN)
         if grad is not None:
-            extras.add_edge(key, self._meet(grad, part), EdgeRole.GRAD)
+            add_edge(key, self._meet(grad, part), EdgeRole.GRAD)
         name, words = self._in_words(tensor, grad_fn)
-        extras.add_node(key, name, size, part=part)
-        extras.described[key] = words
+        self._extras.add_node(key, name, size, part=part)
+        self._extras.described[key] = words
+
+    def _is_known_to_autograd(self, tensor: Any, storage: int) -> bool:
+        """True for what takes part in autograd, and for what `torch.tensor(...)` makes."""
+        if storage:
+            seen = _TensorImpl.from_address(self._get_cdata(tensor))
+            if seen.storage == storage:
+                return bool(seen.autograd)
+        return bool(self._requires_grad(tensor))
 
     def _autograd_of(self, tensor: Any) -> tuple[Any, Any]:
         """Its `grad_fn` and its gradient."""
-        base = self._base
         try:
-            grad_fn = base.grad_fn.__get__(tensor)
+            grad_fn = self._get_grad_fn(tensor)
         except RuntimeError:  # a view that may no longer be edited in place
             return None, None
         # Asking a tensor inside a graph for its gradient makes torch warn.
-        if grad_fn is None or base.retains_grad.__get__(tensor):
-            return grad_fn, base.grad.__get__(tensor)
+        if grad_fn is None or self._retains_grad(tensor):
+            return grad_fn, self._get_grad(tensor)
         return grad_fn, None
 
     def _add_storage(self, address: int, tensor: Any, part: str) -> int:
@@ -424,7 +457,7 @@ class _Reading:
         device = device_of(tensor)
         if device is not None:
             size = rounded(storage.bytes)
-            self._extras.add_node(address, "UntypedStorage", size, part=part, device=device)
+            self._extras.add_node(address, _STORAGE_NAME, size, part=part, device=device)
             return address
         if storage.is_in_shared_memory and part == TENSORS:
             part = SHARED_MEMORY
@@ -433,7 +466,7 @@ class _Reading:
         # Memory that others may have too has one address for all of them.
         is_own = storage.is_resizable and not storage.is_lazy_copy
         key = address if is_own else storage.data
-        self._extras.add_node(key, "UntypedStorage", storage.bytes, part=part)
+        self._extras.add_node(key, _STORAGE_NAME, storage.bytes, part=part)
         return key
 
     def _read_storage_object(self, storage: Any) -> None:
@@ -453,12 +486,12 @@ class _Reading:
         if is_opaque:
             return name, name
         try:
-            shape = self._base.shape.__get__(tensor)
+            shape = self._get_shape(tensor)
         except RuntimeError:  # a nested tensor has no one shape
             return name, name
         if not _INTEGERS.issuperset(map(type, shape)):  # of a tracer's: asking more would be traced
             return name, name
-        dtype = self._base.dtype.__get__(tensor)
+        dtype = self._get_dtype(tensor)
         key = (name, shape, dtype, type(grad_fn))
         words = self._words.get(key)
         if words is None:
@@ -537,15 +570,6 @@ def _references_to(things: list[Any], at: int) -> int:
     """References to one thing in a list, with the same few of our own each time."""
     thing = things[at]
     return sys.getrefcount(thing)
-
-
-def _is_known_to_autograd(base: Any, tensor: Any, storage: int) -> bool:
-    """True for what takes part in autograd, and for what `torch.tensor(...)` makes."""
-    if storage:
-        seen = _TensorImpl.from_address(base._cdata.__get__(tensor))
-        if seen.storage == storage:
-            return bool(seen.autograd)
-    return bool(base.requires_grad.__get__(tensor))
 
 
 def _dispatches_itself(kind: type) -> bool:

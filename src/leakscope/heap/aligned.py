@@ -10,6 +10,7 @@ import numpy as np
 
 from leakscope.heap.arrays import AnyArray, Booleans, Indices, Numbers, Words
 from leakscope.heap.groups import Groups, identify, levels_of
+from leakscope.heap.labels import roles_of
 from leakscope.heap.merge import path_of
 from leakscope.heap.see_through import Part
 from leakscope.model import LinkKind
@@ -46,7 +47,7 @@ class Aligned:
         self.last_groups[self.rows[-1]] = np.arange(len(last))
         self.roles: Indices = np.full(size, -1, np.int32)
         """By which a row is reached; -1 if the last snapshot has it not."""
-        self.roles[self.rows[-1]] = last.labels >> 32
+        self.roles[self.rows[-1]] = roles_of(last.labels)
         self.is_plain: Booleans = np.zeros(size, np.bool_)
         """Whether the members are containers of Python's own."""
         self.is_plain[self.rows[-1][1:]] = (last.parts[last.kinds[1:]] & Part.PLAIN) != 0

@@ -59,6 +59,11 @@ def bytes_by_role(groups: Groups, device: str | None = None) -> dict[str, tuple[
     return found
 
 
+def on_devices(groups: Groups) -> int:
+    """Bytes that lie in the memory of devices."""
+    return sum(size for _, number, size in _payloads(groups) if groups.payload_names[number][1])
+
+
 def _payloads(groups: Groups) -> list[tuple[int, int, int]]:
     columns = (groups.payload_groups, groups.payload_kinds, groups.payload_bytes)
     return list(zip(*(column.tolist() for column in columns), strict=True))

@@ -101,6 +101,9 @@ def _all_holdings(
     recording: Recording, process: str, snapshots: tuple[Snapshot, ...]
 ) -> Iterator[Holding]:
     written = [one for one in snapshots if one.file]
+    # One without a framework's part has fewer bytes than the others, which says nothing.
+    whole = [one for one in written if not one.skipped]
+    written = whole if len(whole) >= _FEWEST else written
     if len(written) >= _FEWEST:
         yield from holdings_of([Path(recording.directory, one.file) for one in written], written)
     # A recording may have them already: what a framework counts itself, what was analyzed before.

@@ -16,10 +16,11 @@ from leakscope.heap.array_table import ArrayTable
 from leakscope.heap.arrays import AnyArray, Booleans, Indices, Numbers, Words
 from leakscope.heap.blocks import blocks_of
 from leakscope.heap.code_names import CodeNames
+from leakscope.heap.labels import name_of, names_of, role_of, roles_of
 from leakscope.heap.merge import Merger, merge_steps
 from leakscope.heap.paths import Paths, find_paths
 from leakscope.heap.roots import Root
-from leakscope.heap.see_through import ROOT_ROLE, Part, Steps, find_steps, parts_of, split_label
+from leakscope.heap.see_through import ROOT_ROLE, Part, Steps, find_steps, parts_of
 from leakscope.heap.snapshot import HeapSnapshot, read_snapshot
 from leakscope.heap.type_table import HeapType
 from leakscope.record.snapshot_file import EdgeRole, SnapshotMeta
@@ -57,7 +58,7 @@ class Groups:
     meta: SnapshotMeta
     parents: Indices
     labels: Numbers
-    """Role and name; see `split_label`."""
+    """Role and name; see `labels`."""
     kinds: Indices
     """Index in `kind_table`; -1 for group 0."""
     steps: Words
@@ -98,8 +99,8 @@ class Groups:
 
     def label(self, group: int) -> tuple[int, str]:
         """Role and name by which a group is reached."""
-        role, name = split_label(int(self.labels[group]))
-        return role, self.names[name]
+        label = int(self.labels[group])
+        return role_of(label), self.names[name_of(label)]
 
     def kind(self, group: int) -> HeapType:
         return self.kind_table[int(self.kinds[group])]
@@ -226,8 +227,8 @@ def _step_hashes(
 ) -> Words:
     of_name = np.array([hash(name) for name in names], np.int64).view(np.uint64)
     of_kind = [hash(f"{kind.qualified_name}:{kind.detail}") for kind in kind_table]
-    steps: Words = of_name[labels & 0xFFFFFFFF] * np.uint64(_PRIME)
-    steps += (labels >> 32).astype(np.uint64) + np.uint64(1)
+    steps: Words = of_name[names_of(labels)] * np.uint64(_PRIME)
+    steps += roles_of(labels).astype(np.uint64) + np.uint64(1)
     steps *= np.uint64(_PRIME)
     steps += np.array(of_kind, np.int64).view(np.uint64)[kinds]
     return steps

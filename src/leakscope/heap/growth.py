@@ -20,6 +20,7 @@ from leakscope.heap.growing import Growing, Growth
 from leakscope.heap.hidden_items import HiddenItems
 from leakscope.heap.measure import ANONYMOUS, Measure
 from leakscope.heap.newcomers import bytes_of_new_members
+from leakscope.record.snapshot_file import EdgeRole
 
 __all__ = ["Growing", "Growth", "find_growth", "grown"]
 
@@ -76,8 +77,8 @@ class _Finder:
         self._is_told, self._is_covered = self._tell()
 
     def items(self) -> Iterator[list[int]]:
-        """Rows with more and more members. Items of one container are one thing that grows; each
-        attribute is its own."""
+        """Rows with more and more members. Items of one container are one thing that grows, and so
+        are the nodes of one graph; each attribute is its own."""
         told = sorted(np.flatnonzero(self._is_told).tolist(), key=self._sibling_key)
         for _, rows in groupby(told, key=self._sibling_key):
             yield list(rows)
@@ -129,5 +130,5 @@ class _Finder:
         return 2 * bytes_of_new_members(aligned, row) >= grown_bytes
 
     def _sibling_key(self, row: int) -> tuple[int, int]:
-        is_item = int(self._aligned.roles[row]) in ANONYMOUS
-        return int(self._aligned.parents[row]), -1 if is_item else row
+        is_one_of_many = int(self._aligned.roles[row]) in (*ANONYMOUS, EdgeRole.NEXT)
+        return int(self._aligned.parents[row]), -1 if is_one_of_many else row

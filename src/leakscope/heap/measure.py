@@ -140,14 +140,15 @@ class Measure:
         return at
 
     def _further(self, row: int) -> Iterator[int]:
-        """Rows further down, as long as one has more than half of the growth."""
+        """Rows further down, as long as the largest has a quarter of the growth or more: an example of
+        what is kept."""
         aligned = self._aligned
         while True:
             children = aligned.children(row)
             if not len(children):
                 return
             child = int(children[np.argmax(self._grown[children])])
-            if 2 * self._grown[child] <= self._grown[row] or aligned.last_groups[child] < 0:
+            if 4 * self._grown[child] < self._grown[row] or aligned.last_groups[child] < 0:
                 return
             yield child
             row = child
@@ -160,6 +161,11 @@ class Measure:
         if container and (np.diff(aligned.lengths[:, container]) > 0).all():
             lengths: list[int] = aligned.lengths[:, container].tolist()
             return lengths
+        if aligned.roles[rows[0]] == EdgeRole.NEXT:
+            # Of a graph, the node of which the fewest came: one for each time it got longer.
+            rows = [
+                min(rows, key=lambda row: int(aligned.counts[-1, row] - aligned.counts[0, row]))
+            ]
         items = [row for row in rows if aligned.roles[row] != EdgeRole.KEY] or rows
         counts: list[int] = aligned.counts[:, items].sum(axis=1).tolist()
         return counts

@@ -2,7 +2,8 @@
 
 A step that came before on the same path is not a new group but that one, so that a chain of any
 length is one group. Lists within lists are told apart first, up to `NESTED` levels: a program that
-indexes `table[a][b][c]` means three different things.
+indexes `table[a][b][c]` means three different things. Nodes of an autograd graph are groups by type
+below the node that the graph begins at: in which order a search finds them says nothing.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from itertools import repeat
 import numpy as np
 
 from leakscope.heap.arrays import AnyArray, Booleans, Indices, Numbers, Words
+from leakscope.heap.labels import role_of, roles_of
 from leakscope.record.snapshot_file import EdgeRole
 
 NESTED = 4
@@ -25,6 +27,8 @@ _GROUP, _LABEL, _KIND = 0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779
 """Odd numbers with random bits: a sum of multiples of them is a hash of the three factors."""
 
 _MASK = (1 << 64) - 1
+_NEXT = int(EdgeRole.NEXT)
+_ITEMS = (int(EdgeRole.ITEM), int(EdgeRole.KEY))
 _NONE = -1
 
 
@@ -50,6 +54,8 @@ class Merger:
         self, positions: Indices, above: Indices, labels: Numbers, kinds: Indices
     ) -> Indices:
         """The group of each of many positions; `above` are the groups of the steps before."""
+        is_next = (roles_of(labels) == _NEXT) & (roles_of(self.labels[above]) == _NEXT)
+        above = np.where(is_next, self.parents[above], above)
         keys = _hash(above, labels, kinds)
         heads = np.flatnonzero(np.concatenate([[True], keys[1:] != keys[:-1]]))
         found = np.array(list(map(self._known.get, keys[heads].tolist(), repeat(_NONE))), np.int32)
@@ -69,21 +75,46 @@ class Merger:
 
     def merge_one(self, position: int, above: int, label: int, kind: int) -> int:
         """The group of one position."""
+        if role_of(label) == _NEXT and role_of(int(self.labels[above])) == _NEXT:
+            above = int(self.parents[above])
         key = (above * _GROUP + label * _LABEL + kind * _KIND) & _MASK
         group = self._known.get(key)
         if group is None:
-            one = [np.array([value]) for value in (position, above, label, kind)]
-            group = int(self._add(*one)[0])
-            self._known[key] = group
+            group = self._known[key] = self._add_one(position, above, label, kind)
+        return group
+
+    def _add_one(self, position: int, above: int, label: int, kind: int) -> int:
+        """The same as `_add`, for one step: a plain loop is faster than a batch of one."""
+        outer, role = int(self.kinds[above]), role_of(label)
+        is_nested = role in _ITEMS and bool(self._is_plain[kind]) and bool(self._is_plain[outer])
+        if role >= _FIRST_FRAMEWORK_ROLE:
+            outer = 0
+        fold = (outer * _GROUP + label * _LABEL + kind * _KIND) & _MASK
+        parents, folds = self.parents.data, self._folds.data
+        found, seen, at = _NONE, 0, above
+        while at > 0:
+            if folds[at] == fold:
+                found = at
+                seen += 1
+            at = parents[at]
+        if seen >= (NESTED if is_nested else 1):
+            self.is_folded[found] = True
+            self._known[(found * _GROUP + label * _LABEL + kind * _KIND) & _MASK] = found
+            return found
+        group = self.count
+        self._grow(group + 1)
+        self.parents[group], self.labels[group], self.kinds[group] = above, label, kind
+        self._folds[group], self.samples[group] = fold, position
+        self.count += 1
         return group
 
     def _add(
         self, positions: AnyArray, above: AnyArray, labels: AnyArray, kinds: AnyArray
     ) -> Indices:
         """New groups for steps that are no group yet; or the group that a step folds into."""
-        roles = labels >> 32
+        roles = roles_of(labels)
         is_nested = self._is_plain[kinds] & self._is_plain[self.kinds[above]]
-        is_nested &= (roles == EdgeRole.ITEM) | (roles == EdgeRole.KEY)
+        is_nested &= np.isin(roles, _ITEMS)
         outer = np.where(roles >= _FIRST_FRAMEWORK_ROLE, 0, self.kinds[above])
         folds = _hash(outer, labels, kinds)
         groups = self._find_fold(above, folds, np.where(is_nested, NESTED, 1))

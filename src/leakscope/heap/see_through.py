@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from leakscope.heap.arrays import AnyArray, Booleans, Indices, Numbers, Octets
+from leakscope.heap.labels import label_of
 from leakscope.heap.paths import Paths
 from leakscope.heap.snapshot import NAME_MASK, HeapSnapshot
 from leakscope.heap.type_table import HeapType
@@ -20,8 +21,6 @@ from leakscope.record.snapshot_file import ROLE_SHIFT, EdgeRole
 
 ROOT_ROLE = 255
 """Role of what a path begins with: its name is that of the root."""
-
-_NAME_BITS = 32
 
 
 class Part(IntFlag):
@@ -113,13 +112,7 @@ class Steps(NamedTuple):
 
     def labels(self) -> Numbers:
         """Role and name of each step, as one number."""
-        labels: Numbers = self.roles.astype(np.int64) << _NAME_BITS | self.names
-        return labels
-
-
-def split_label(label: int) -> tuple[int, int]:
-    """Role and name number of a label."""
-    return label >> _NAME_BITS, label & ((1 << _NAME_BITS) - 1)
+        return label_of(self.roles, self.names)
 
 
 def parts_of(type_table: list[HeapType]) -> AnyArray:

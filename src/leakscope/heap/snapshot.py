@@ -122,9 +122,12 @@ class HeapSnapshot:
 def read_snapshot(path: Path) -> HeapSnapshot | None:
     """Read a snapshot; None if it was cut short or is of another format."""
     chunks = read_chunks(path)
-    if not chunks:
+    if "meta" not in chunks:
         return None
-    meta = _read_meta(b"".join(chunks["meta"]))
+    try:
+        meta = _read_meta(b"".join(chunks["meta"]))
+    except msgspec.DecodeError:
+        return None
     objects: Words = _words(chunks.get("objects", [])).reshape(-1, 4)
     words: Words = _words(chunks.get("edges", []))
     type_table = read_types(chunks.get("types", []))

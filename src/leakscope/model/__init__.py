@@ -33,11 +33,9 @@ from leakscope.model.lines import LineFigures, LineRow
 from leakscope.model.pictured import Branch, Curve, Excerpt, Exhibit, Layer, Panel, Picture, Span
 from leakscope.model.recorded import (
     BACKWARD,
-    COUNTED,
     DEVICE_TOOL,
     DRIVER_GAP,
     FORMAT_VERSION,
-    FREEZES,
     IMPORTING,
     LOOKS,
     REMEDY,
@@ -107,11 +105,9 @@ __all__ = [
     "BISECTION_SCHEMA",
     "CLOCKS",
     "COMPARISON_SCHEMA",
-    "COUNTED",
     "DEVICE_TOOL",
     "DRIVER_GAP",
     "FORMAT_VERSION",
-    "FREEZES",
     "IMPORTING",
     "LARGEST_BLOCK_BYTES",
     "LOOKS",

@@ -123,9 +123,6 @@ BACKWARD = "<backward>"
 DRIVER_GAP = "device memory by the driver"
 """A gap that only matters to a program which uses a device."""
 
-FREEZES = "the program itself uses gc.freeze"
-"""Why survivors could not be told: frozen objects are out of the collector's sight, and of ours."""
-
 LOOKS = ("look", "look done")
 """Marks at the end of a look: with the counters from before it, and without."""
 
@@ -134,9 +131,6 @@ IMPORTING = "importing"
 
 WHOLE = "storage"
 """Of a link: to all of the memory of which a tensor shows a small part."""
-
-COUNTED = "counted"
-"""Of a mark: the length, later on, of something that a look found growing; `text` is its path."""
 
 SEVERAL_STEP = "steps in several threads"
 """Mark: from here on a step is no longer what the program does between two of them."""
@@ -256,7 +250,8 @@ class Snapshot(Written, frozen=True, tag="snapshot"):
     number: int
     """The first of a process is 1."""
     why: str
-    """growth, account (what is in memory of a program that does not grow), nearly full, exit."""
+    """growth, account (what is in memory of a program that does not grow), nearly full, or out of
+    memory."""
     source: str
     """Whose steps the moment's number counts."""
     file: str
@@ -270,6 +265,8 @@ class Snapshot(Written, frozen=True, tag="snapshot"):
     spent_ns: int = 0
     is_traced: bool = False
     """A tracing window ended at it: new objects have their allocation sites."""
+    skipped: tuple[str, ...] = ()
+    """Frameworks that could not be asked at that moment."""
 
 
 class Window(Written, frozen=True, tag="window"):

@@ -35,6 +35,7 @@ from leakscope.record.format import (
     undo_delta,
 )
 from leakscope.record.lineage import Lineage
+from leakscope.record.snapshot_file import FOLDER
 
 Columns = dict[str, list[int | None]]
 
@@ -193,6 +194,7 @@ class Reader:
     def finish(self) -> Recording:
         """Like `poll`, and count what is left behind the last newline as torn."""
         self.poll()
+        self.recording.size_bytes += _snapshot_bytes(self.directory)
         for name, offset in self._offsets.items():
             if os.path.getsize(os.path.join(self.directory, name)) > offset:
                 self.recording.torn_lines += 1
@@ -222,6 +224,15 @@ class Reader:
             self.recording.torn_lines += 1
         else:
             self.recording.add(record)
+
+
+def _snapshot_bytes(directory: str) -> int:
+    """What the heap snapshots of a recording take on disk."""
+    try:
+        with os.scandir(os.path.join(directory, FOLDER)) as files:
+            return sum(file.stat().st_size for file in files)
+    except OSError:
+        return 0
 
 
 def read_run(directory: str) -> Run:

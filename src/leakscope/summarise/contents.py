@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from leakscope.heap.contents import contents_of
+from leakscope.heap.contents import contents_of, on_devices
 from leakscope.heap.groups import read_groups
 from leakscope.model import HeapContents, Link, Occupied
 from leakscope.record.reader import Recording
@@ -26,7 +26,7 @@ def contents_now(recording: Recording) -> tuple[HeapContents, ...]:
             Occupied(one.role, one.item, words_of(one.path), one.number, one.size_bytes)
             for one in contents_of(groups)
         )
-        total = int(groups.bytes.sum())
+        total = int(groups.bytes.sum()) - on_devices(groups)
         name = names.get(process, process)
         found.append(HeapContents(name, header.at.step, header.objects, total, held))
     return tuple(found)

@@ -12,8 +12,6 @@ from collections import ChainMap, Counter, OrderedDict, defaultdict, deque
 from collections.abc import Callable
 from typing import Any
 
-from hypothesis import strategies as st
-
 
 class Inline:
     """Its attributes stand in the instance: no `__dict__` until somebody asks."""
@@ -63,7 +61,7 @@ class Text(str):
     pass
 
 
-class Failure(Exception):
+class MadeError(Exception):
     pass
 
 
@@ -123,27 +121,27 @@ def closure(held: list[Any]) -> Any:
     return inner
 
 
-def failure(held: list[Any]) -> Failure:
+def failure(held: list[Any]) -> MadeError:
     def fail(local: Any) -> None:
         kept = local
-        raise Failure(kept, "text")
+        raise MadeError(kept, "text")
 
     try:
         fail(held)
-    except Failure as error:
+    except MadeError as error:
         error.add_note("a note")
         error.note = held  # type: ignore[attr-defined]
         return error
     raise AssertionError
 
 
-def chained(held: list[Any]) -> Failure:
+def chained(held: list[Any]) -> MadeError:
     try:
         try:
             raise KeyError(held)
         except KeyError as error:
-            raise Failure from error
-    except Failure as error:
+            raise MadeError from error
+    except MadeError as error:
         return error
 
 
@@ -170,7 +168,7 @@ def cached(held: list[Any]) -> Any:
 
 
 def mixed_keys(held: list[Any]) -> Any:
-    made: dict[Any, Any] = {i: one for i, one in enumerate(held)}
+    made: dict[Any, Any] = dict(enumerate(held))
     made["text"] = held
     made[(1, 2)] = None
     return made
@@ -209,7 +207,7 @@ MAKERS: list[Callable[[list[Any]], Any]] = [
     SlotsAndDict,
     Items,
     Entries,
-    lambda held: Pair(held),
+    Pair,
     lambda held: Number(10 ** (10 * len(held))),
     lambda held: Text("x" * len(held)),
     generator,
@@ -228,7 +226,7 @@ MAKERS: list[Callable[[list[Any]], Any]] = [
     lambda held: held.append,
     lambda held: property(lambda self: held),
     lambda held: staticmethod(lambda: held),
-    lambda held: types.CellType(held),
+    types.CellType,
     lambda held: types.CellType(),
     lambda held: types.SimpleNamespace(attribute=held),
     lambda held: types.MappingProxyType({"key": held}),
@@ -253,21 +251,18 @@ MAKERS: list[Callable[[list[Any]], Any]] = [
 ]
 
 
-@st.composite
-def object_graphs(draw: st.DrawFn, least: int = 1) -> list[Any]:
-    """A list of objects; each refers to some of those before it, and some lists to later ones."""
+Plan = tuple[list[tuple[int, list[int]]], list[int]]
+"""For each object: which maker, and which of the objects before it it refers to. Then objects that
+the whole graph is added to, if they are lists."""
+
+
+def build(plan: Plan) -> list[Any]:
+    """A list of objects that refer to each other as the plan says."""
     made: list[Any] = []
-    plans = draw(
-        st.lists(
-            st.tuples(st.integers(0, len(MAKERS) - 1), st.lists(st.integers(0, 200), max_size=4)),
-            min_size=least,
-            max_size=least + 30,
-        )
-    )
-    for which, picks in plans:
+    for which, picks in plan[0]:
         held = [made[pick % len(made)] for pick in picks] if made else []
-        made.append(MAKERS[which](held))
-    for pick in draw(st.lists(st.integers(0, 200), max_size=5)):
+        made.append(MAKERS[which % len(MAKERS)](held))
+    for pick in plan[1]:
         if type(made[pick % len(made)]) is list:
             made[pick % len(made)].append(made)  # a cycle through the graph
     return made

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import struct
+import sys
 import tempfile
+from array import array
 from collections import Counter
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,8 +26,6 @@ from leakscope.record.snapshot_file import (
 )
 
 POINTER_MASK = (1 << 48) - 1
-Edges = tuple[Any, dict[int, str]]
-"""Words, and names by their pointers."""
 
 
 @dataclass(frozen=True)
@@ -34,26 +36,14 @@ class Reference:
     shortcut: bool
 
 
+@dataclass(frozen=True)
 class Object:
-    """An object as it was written. Its references are read when they are asked for."""
-
-    __slots__ = ("_at", "_in", "_n", "address", "bytes", "count", "flags", "type")
-
-    def __init__(self, record: tuple[int, int, int, int], at: int, within: Edges) -> None:
-        self.address, self.type = record[0], record[1]
-        self.bytes, self.flags = record[2] & SIZE_MASK, record[2] & ~SIZE_MASK
-        self.count, self._n = record[3] & 0xFFFFFFFF, record[3] >> 32
-        self._at, self._in = at, within
-
-    @property
-    def references(self) -> list[Reference]:
-        words, names = self._in
-        step = 2 if self.flags & LABELLED else 1
-        found = []
-        for at in range(self._at, self._at + self._n * step, step):
-            label = words[at + 1] if step == 2 else 0
-            found.append(_reference(words[at], label, names))
-        return found
+    address: int
+    type: int
+    bytes: int
+    flags: int
+    count: int
+    references: list[Reference]
 
     def to(self, thing: object) -> list[Reference]:
         return [one for one in self.references if one.target == id(thing)]
@@ -66,11 +56,52 @@ class Object:
         return Counter(one.target for one in self.references)
 
 
+class Objects(Mapping[int, Object]):
+    """By address. An object is read when it is asked for: a heap has many."""
+
+    def __init__(self, records: bytes, edges: bytes, names: dict[int, str]) -> None:
+        self._records = memoryview(records).cast("Q")
+        self._edges = memoryview(edges).cast("Q")
+        self._names = names
+        self._places: dict[int, int] = {}
+        self._starts = array("Q")
+        at = 0
+        for place in range(0, len(self._records), 4):
+            address, _, word, counts = self._records[place : place + 4]
+            self._places[address] = place
+            self._starts.append(at)
+            at += (counts >> 32) * (2 if word & LABELLED else 1)
+        assert len(self._places) == len(self._starts), "an object is written once"
+        assert at == len(self._edges), "every edge belongs to an object"
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._places)
+
+    def __contains__(self, address: object) -> bool:
+        return address in self._places
+
+    def __getitem__(self, address: int) -> Object:
+        place = self._places[address]
+        _, kind, word, counts = self._records[place : place + 4]
+        step = 2 if word & LABELLED else 1
+        start = self._starts[place // 4]
+        references = [
+            _reference(self._edges[at], self._edges[at + 1] if step == 2 else 0, self._names)
+            for at in range(start, start + (counts >> 32) * step, step)
+        ]
+        return Object(
+            address, kind, word & SIZE_MASK, word & ~SIZE_MASK, counts & 0xFFFFFFFF, references
+        )
+
+
 @dataclass
 class Written:
     """A snapshot as a walker wrote it."""
 
-    objects: dict[int, Object]
+    objects: Objects
     names: dict[int, str]
     types: dict[int, tuple[str, str, tuple[int, ...], int, int]]
     """Module, qualified name, mro, flags, basic size."""
@@ -80,6 +111,19 @@ class Written:
 
     def of(self, thing: object) -> Object:
         return self.objects[id(thing)]
+
+
+def load_walker() -> Any:
+    """The extension; another build of it for tests under a sanitizer."""
+    if folder := os.environ.get("LEAKSCOPE_WALKER_FROM"):
+        (path,) = Path(folder).rglob("_walker*.so")
+        spec = importlib.util.spec_from_file_location("leakscope.observe.heap._walker", path)
+        assert spec is not None
+        assert spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        sys.modules["leakscope.observe.heap._walker"] = module
+        spec.loader.exec_module(module)
+    return importlib.import_module("leakscope.observe.heap._walker")
 
 
 def walk_with(
@@ -101,23 +145,11 @@ def walk_with(
 def read_written(path: Path, result: Any) -> Written:
     chunks = {tag: b"".join(payloads) for tag, payloads in read_chunks(path).items()}
     names = _names(chunks.get("names", b""))
-    objects = _objects(chunks.get("objects", b""), chunks.get("edges", b""), names)
+    objects = Objects(chunks.get("objects", b""), chunks.get("edges", b""), names)
     arrays = _arrays(chunks.get("arrays", b""))
     return Written(
         objects, names, _types(chunks.get("types", b"")), arrays, result, path.read_bytes()
     )
-
-
-def _objects(records: bytes, edges: bytes, names: dict[int, str]) -> dict[int, Object]:
-    found: dict[int, Object] = {}
-    words = memoryview(edges).cast("Q")
-    at = 0
-    for record in struct.iter_unpack("<4Q", records):
-        found[record[0]] = Object(record, at, (words, names))
-        at += (record[3] >> 32) * (2 if record[2] & LABELLED else 1)
-    assert len(found) == len(records) // 32, "an object is written once"
-    assert at == len(words), "every edge belongs to an object"
-    return found
 
 
 def _reference(target: int, label: int, names: dict[int, str]) -> Reference:

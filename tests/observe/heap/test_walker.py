@@ -17,10 +17,9 @@ import ctypes
 import errno
 import functools
 import gc
-import importlib.util
 import io
+import json
 import os
-import resource
 import subprocess
 import sys
 import textwrap
@@ -33,14 +32,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from object_graphs import Inline, Slots, close, object_graphs
-from read_walk import Object, Written, walk_with
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+from object_graphs import Inline, Plan, Slots
+from read_walk import Written, load_walker, walk_with
 
 from leakscope.observe.heap import twin
 from leakscope.record.snapshot_file import (
     CLASS,
-    IMMORTAL,
     MODULE,
     NAMESPACE,
     TRACKED,
@@ -50,20 +49,7 @@ from leakscope.record.snapshot_file import (
 HEAP_TYPE, MANAGED_DICT = 1 << 9, 1 << 4
 
 
-def _load() -> Any:
-    """The extension; another build of it for tests under a sanitizer."""
-    if folder := os.environ.get("LEAKSCOPE_WALKER_FROM"):
-        (path,) = Path(folder).rglob("_walker*.so")
-        spec = importlib.util.spec_from_file_location("leakscope.observe.heap._walker", path)
-        assert spec is not None
-        assert spec.loader is not None
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-        return module
-    return pytest.importorskip("leakscope.observe.heap._walker")
-
-
-walker = _load()
+walker = load_walker()
 WALKS = [pytest.param(walker.walk, id="c"), pytest.param(twin.walk, id="python")]
 
 
@@ -76,106 +62,32 @@ def _steady() -> Iterator[None]:
     gc.enable()
 
 
+# ── graphs of random objects ──
+
+
+def plans() -> st.SearchStrategy[Plan]:
+    number = st.integers(0, 999)
+    objects = st.lists(st.tuples(number, st.lists(number, max_size=4)), min_size=1, max_size=40)
+    return st.tuples(objects, st.lists(number, max_size=4))
+
+
+@pytest.mark.parametrize("check", ["same", "layouts", "sizes", "counts"])
+@settings(max_examples=2, deadline=None, phases=[Phase.generate])
+@given(graphs=st.lists(plans(), min_size=20, max_size=20))
+def test_graphs(check: str, graphs: list[Plan]) -> None:
+    """In a process of its own, whose heap is small. It says which graph fails."""
+    done = subprocess.run(
+        [sys.executable, str(Path(__file__).parent / "graph_checks.py"), check],
+        input=json.dumps(graphs),
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=600,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+
+
 # ── C and Python agree ──
-
-
-def _reachable(start: list[Any]) -> dict[int, Any]:
-    """By address, all that the graph leads to; the modules it uses are the program's, not its."""
-    found: dict[int, Any] = {}
-    waiting = list(start)
-    while waiting:
-        one = waiting.pop()
-        if id(one) in found or isinstance(one, types.ModuleType):
-            continue
-        found[id(one)] = one
-        if isinstance(one, types.FunctionType):
-            waiting += [*(one.__closure__ or ()), *(one.__defaults__ or ()), one.__code__]
-        elif not isinstance(one, type):
-            waiting += gc.get_referents(one)
-    return found
-
-
-def _check_sizes(mine: Object, other: Object, thing: object) -> None:
-    """Equal, but for the block of inline attributes, which the twin does not see."""
-    if type(thing).__flags__ & MANAGED_DICT:
-        assert other.bytes <= mine.bytes <= other.bytes + 400, type(thing)
-    else:
-        assert mine.bytes == other.bytes, type(thing)
-
-
-def _check_targets(mine: Object, other: Object, thing: object) -> None:
-    more, fewer = mine.targets() - other.targets(), other.targets() - mine.targets()
-    if isinstance(thing, types.CodeType):
-        assert len(more) <= 2  # the names and kinds of its local variables
-    elif isinstance(thing, type):
-        assert more.total() <= 1  # its subclasses
-    else:
-        assert not more, (type(thing), more)
-    if mine.flags & NAMESPACE and not other.flags & NAMESPACE:
-        keys = {id(key) for key in thing}  # type: ignore[attr-defined]
-        assert set(fewer) <= keys  # the twin did not know that they are names
-    else:
-        assert not fewer, (type(thing), fewer)
-
-
-def _check_labels(mine: Object, other: Object, thing: object) -> None:
-    """What the twin says, C says too."""
-    if mine.flags & NAMESPACE and not other.flags & NAMESPACE:
-        return
-    said = Counter(one for one in other.references if one.role or one.name or one.shortcut)
-    missing = said - Counter(mine.references)
-    assert not missing, (type(thing), missing, mine.references)
-
-
-def check_same(mine: Written, other: Written, things: dict[int, Any]) -> None:
-    for address, thing in things.items():
-        one, two = mine.objects[address], other.objects[address]
-        assert one.type == two.type == id(type(thing))
-        assert one.flags & (TRACKED | CLASS | MODULE | IMMORTAL) == two.flags & (
-            TRACKED | CLASS | MODULE | IMMORTAL
-        ), type(thing)
-        assert two.flags & NAMESPACE <= one.flags & NAMESPACE
-        _check_sizes(one, two, thing)
-        _check_targets(one, two, thing)
-        _check_labels(one, two, thing)
-        assert mine.types[one.type][:3] == other.types[two.type][:3]
-        if type(thing) in (list, dict, set, Inline, Slots, types.FunctionType):
-            assert one.count == two.count, (type(thing), one.count, two.count)
-
-
-many = settings(
-    max_examples=25,
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
-)
-some = settings(many, max_examples=6)  # the twin takes seconds
-
-
-@some
-@given(things=object_graphs(least=60))
-def test_c_and_python_write_the_same(things: list[Any]) -> None:
-    mine = walk_with(walker.walk, [things])
-    other = walk_with(twin.walk, [things])
-    check_same(mine, other, _reachable(things))
-    close(things)
-
-
-@many
-@given(things=object_graphs())
-def test_without_layouts_names_are_missing_but_references_are_not(things: list[Any]) -> None:
-    mine = walk_with(walker.walk, [things])
-    walker.use_layouts(False)
-    other = walk_with(walker.walk, [things])
-    walker.use_layouts(True)
-    for address, thing in _reachable(things).items():
-        one, two = mine.objects[address], other.objects[address]
-        assert one.type == two.type
-        assert one.count == two.count
-        assert one.flags & TRACKED == two.flags & TRACKED
-        if not one.flags & NAMESPACE:
-            assert one.targets() == two.targets(), type(thing)
-        _check_sizes(one, two, thing)
-    close(things)
 
 
 def test_the_whole_heap_agrees() -> None:
@@ -199,22 +111,6 @@ def test_the_whole_heap_agrees() -> None:
 # ── sizes ──
 
 
-@many
-@given(things=object_graphs())
-def test_sizes_are_what_python_says(things: list[Any]) -> None:
-    written = walk_with(walker.walk, [things])
-    for address, thing in _reachable(things).items():
-        if isinstance(thing, (weakref.ProxyType, weakref.CallableProxyType)):
-            continue
-        size = sys.getsizeof(thing)
-        found = written.objects[address].bytes
-        if type(thing).__flags__ & MANAGED_DICT:
-            assert size <= found <= size + 400, type(thing)
-        else:
-            assert found == size, type(thing)
-    close(things)
-
-
 def test_sizes_of_everything_that_is_loaded() -> None:
     import decimal
     import pickle
@@ -228,8 +124,8 @@ def test_sizes_of_everything_that_is_loaded() -> None:
         re.compile("a(b)c").match("abc"),
         Tree.fromstring("<a><b/><c/></a>"),
         collections.deque(range(1000), 1000),
-        open(os.devnull, "rb"),
-        open(os.devnull, "wb"),
+        io.BufferedReader(io.FileIO(os.devnull)),
+        io.BufferedWriter(io.FileIO(os.devnull, "w")),
         "\u00e9t\u00e9".encode().decode(),
         Inline.__init__.__code__,
     ]
@@ -253,7 +149,7 @@ def test_sizes_of_everything_that_is_loaded() -> None:
 
 
 def test_dicts_of_every_size() -> None:
-    dicts: list[Any] = [{i: None for i in range(n)} for n in range(0, 3000, 37)]
+    dicts: list[Any] = [dict.fromkeys(range(n)) for n in range(0, 3000, 37)]
     dicts += [{f"k{i}": None for i in range(n)} for n in range(0, 3000, 41)]
     dicts += [dict.fromkeys(range(n)) for n in (0, 1, 5, 100, 70000)]
     written = walk_with(walker.walk, dicts)
@@ -416,7 +312,7 @@ def test_locals_of_generators_and_frames_have_names() -> None:
         local = argument
         if unset:
             never = 1
-            print(never)
+            yield never
         yield local
 
     def fail(argument: Any) -> None:
@@ -482,25 +378,6 @@ def test_reference_counts_are_explained_by_edges(walk: Any) -> None:
     outside = holders[0][0]
     again = walk_with(walk, [holders, outside, outside])
     assert again.objects[address].count == 8  # the local variable; `extra` is taken off
-
-
-@many
-@given(things=object_graphs())
-def test_no_count_is_less_than_its_edges(things: list[Any]) -> None:
-    written = walk_with(walker.walk, [things])
-    counted = Counter(
-        edge.target
-        for one in written.objects.values()
-        for edge in one.references
-        if not edge.shortcut
-    )
-    for address, thing in _reachable(things).items():
-        one = written.objects[address]
-        if one.flags & IMMORTAL or isinstance(thing, (type, str, int)):
-            continue
-        if type(thing) in (list, dict, set, Inline, Slots):
-            assert counted[address] <= one.count, type(thing)
-    close(things)
 
 
 # ── what it leaves behind: nothing ──
@@ -620,7 +497,7 @@ def test_names_that_could_be_data_are_not_written() -> None:
     one = Inline([])
     setattr(one, "x" * 101, 1)
     setattr(one, "has space", 1)
-    setattr(one, "\u00e4lter", 1)
+    one.älter = 1
     written = walk_with(walker.walk, [one])
     names = {edge.name for edge in written.of(one).references}
     assert "\u00e4lter" in names
@@ -763,20 +640,18 @@ def test_garbage_is_seen() -> None:
 
 def test_while_other_threads_make_objects() -> None:
     stop = threading.Event()
-    failures: list[BaseException] = []
+    rounds = Counter[int]()
 
     def busy() -> None:
-        try:
-            while not stop.is_set():
-                kept: list[Any] = []
-                for i in range(50):
-                    kept.append({"a": i, i: [i]})
-                    kept.append(type(f"C{i}", (), {"x": i})())
-                    kept.append(Inline([kept, i]))
-                    kept.append(one for one in kept)
-                    kept.append(functools.partial(busy))
-        except BaseException as error:
-            failures.append(error)
+        while not stop.is_set():
+            kept: list[Any] = []
+            for i in range(50):
+                kept.append({"a": i, i: [i]})
+                kept.append(type(f"C{i}", (), {"x": i})())
+                kept.append(Inline([kept, i]))
+                kept.append(one for one in kept)
+                kept.append(functools.partial(busy))
+            rounds[threading.get_ident()] += 1
 
     threads = [threading.Thread(target=busy) for _ in range(3)]
     for thread in threads:
@@ -789,7 +664,7 @@ def test_while_other_threads_make_objects() -> None:
     stop.set()
     for thread in threads:
         thread.join()
-    assert not failures
+    assert len(rounds) == 3
 
 
 def test_after_awaiting_futures() -> None:
@@ -806,7 +681,7 @@ def test_after_awaiting_futures() -> None:
     module = sys.modules["_asyncio"]
     for walk in (walker.walk, twin.walk):
         written = walk_with(walk, [module])
-        assert (EdgeRole.NAMESPACE, "") == written.of(module).role_of(vars(module))
+        assert written.of(module).role_of(vars(module)) == (EdgeRole.NAMESPACE, "")
     asyncio.run(wait())
 
 
@@ -891,6 +766,10 @@ def test_structs_without_gc(walk: Any) -> None:
 
 def _run(code: str) -> None:
     done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, timeout=120
+        [sys.executable, "-c", textwrap.dedent(code)],
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=300,
     )
     assert done.returncode == 0, done.stderr

@@ -149,7 +149,7 @@ def _look_on(looks: Looks) -> None:
 
 def graph_text(graph: Any) -> str:
     """A TorchScript graph without the number that the names of its types get in each process."""
-    return re.sub(r"___torch_mangle_\d+", "", str(graph))
+    return re.sub(r"___torch_mangle_\d+\.", "", str(graph))
 
 
 def checksum(*values: Any) -> str:
@@ -177,6 +177,7 @@ def run(main: Callable[[], str]) -> None:
 
 def _run_in_turns(looking: Any, times: int, name: str) -> dict[str, Any]:
     main = sys.modules[name].main
+    began_s = monotonic()
     bare, said = _run_once(main)
     same, taken, refused, new = 0, 0, Counter[str](), set[str]()
     for _ in range(times):
@@ -188,6 +189,7 @@ def _run_in_turns(looking: Any, times: int, name: str) -> dict[str, Any]:
         refused += looks.refused
     return {
         "name": name,
+        "seconds": round(monotonic() - began_s, 1),
         "same": same,
         "taken": taken,
         "refused": dict(refused),
@@ -206,10 +208,10 @@ def _run_once(main: Callable[[], str]) -> tuple[str, set[str]]:
 def _run_all(how: str, source: str, times: str, *names: str) -> None:
     for name in names:
         importlib.import_module(name)
-    gc.freeze()
     # The programs have imported this file as a module of its own.
     looking = partial(sys.modules["forced"].looking, how, source)
     for name in names:
+        gc.freeze()
         print(json.dumps(_run_in_turns(looking, int(times), name)), flush=True)
 
 

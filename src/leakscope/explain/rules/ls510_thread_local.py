@@ -3,6 +3,8 @@
 from leakscope.explain.rule import Case, Weight, rule
 
 OF_ONE_THREAD = "(of one thread)"
+THREAD_LOCAL = "_local"
+"""Type of a `threading.local()`."""
 
 
 @rule(
@@ -35,4 +37,6 @@ def thread_local(case: Case) -> bool:
     ## Not this rule when
     The threads themselves become more: LS511.
     """
-    return any(link.via.endswith(OF_ONE_THREAD) for link in case.above)
+    return any(
+        link.type == THREAD_LOCAL or link.via.endswith(OF_ONE_THREAD) for link in case.above
+    )

@@ -819,9 +819,9 @@ static void learn_size(TypeInfo *info, const Text *qualified, const Text *module
         info->sizing = ITEMS;
     if (info->shape == FRAME || info->shape == GENERATOR)
         info->ask = own_sizeof(type);
-    if (info->sizing == SIZE_DICT && !dicts_ok)
+    if (info->sizing == SIZE_DICT && !dicts_ok && !info->ask)
         info->ask = own_sizeof(&PyDict_Type);
-    if (info->sizing == SIZE_CLASS && !dicts_ok)
+    if (info->sizing == SIZE_CLASS && !dicts_ok && !info->ask)
         info->ask = own_sizeof(&PyType_Type);
     if (info->ask)
         info->sizing = ASK;

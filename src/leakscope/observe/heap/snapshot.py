@@ -29,6 +29,9 @@ from leakscope.record.writer import open_high
 Frames = tuple[tuple[str, int, str], ...]
 """(file, line, function) of a stack, innermost first."""
 
+WALKER = walker.KIND
+"""`c`, or `python` for the slower twin."""
+
 _encode = msgspec.json.Encoder().encode
 
 
@@ -159,7 +162,7 @@ def _meta(moment: Moment, roots: Roots, extras: Extras, walked: _Walked) -> Snap
         step=moment.step,
         source=moment.source,
         python=sys.version.split(None, 1)[0],
-        walker=walker.KIND,
+        walker=WALKER,
         modules=roots.modules,
         locals=roots.locals,
         others=roots.others,

@@ -524,7 +524,9 @@ class _Walk:
         elif shape == "weak reference":
             yield thing.__callback__, self._label(EdgeRole.CALLBACK)
         elif shape == "generator":
-            yield getattr(thing, _GENERATOR_CODE[type(thing)]), self._label(EdgeRole.CODE)
+            code = getattr(thing, _GENERATOR_CODE[type(thing)])
+            yield code, self._label(EdgeRole.CODE)
+            yield code, self._label(EdgeRole.CODE)  # its frame has it too
 
     def _of_class(self, kind: type, role: EdgeRole) -> Iterator[Edge]:
         if not _mro_of.__get__(kind):
