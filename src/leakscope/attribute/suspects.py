@@ -82,9 +82,11 @@ def explain_growth(
         if total <= 0 or (grown <= 0 and not holding.opaque):
             continue
         suspect = suspect_of(holding, grown / total, sources)
-        named = suspect.named if holding.kind in _REPLACED else None
-        if named is not None and not is_carried_on(sources, named):
-            continue  # larger than the one before it, of which nothing is kept
+        if holding.kind in _REPLACED and not _is_carried_on(suspect, sources):
+            carried = _carried_by_another(holding, sources)
+            if carried is None:
+                continue  # larger than the one before it, of which nothing is kept
+            suspect = suspect_of(carried, grown / total, sources)
         found.append(suspect)
     if device is None:
         found = give_the_rest(found, total / steps)
@@ -97,6 +99,22 @@ def explain_growth(
     found = [suspect for suspect in found if suspect.share >= _SMALLEST_SHARE]
     found.sort(key=lambda suspect: -suspect.share)
     return Explained(process, tuple(found))
+
+
+def _is_carried_on(suspect: Suspect, sources: Mapping[str, str]) -> bool:
+    return suspect.named is None or is_carried_on(sources, suspect.named)
+
+
+def _carried_by_another(holding: Holding, sources: Mapping[str, str]) -> Holding | None:
+    """The same graph under the variable that is made from its own last value: of several that lead
+    into it, that one keeps it, and the others are results of the step."""
+    tail = holding.path[holding.grows_at + 1 :]
+    for path in holding.also:
+        other = replace(holding, path=(*path, *tail), grows_at=len(path) - 1)
+        for named in _named_links(other):
+            if named.file in sources and is_carried_on(sources, named):
+                return other
+    return None
 
 
 def _grown(holding: Holding, device: str | None) -> float:

@@ -66,9 +66,7 @@ def edge_providers() -> tuple[EdgeProvider, ...]:
     """What each framework adds to heap snapshots; imported with the agent, asked when loaded."""
     from leakscope.frameworks.jax_edges import JaxEdges
     from leakscope.frameworks.tensorflow_edges import TensorFlowEdges
+    from leakscope.frameworks.torch_edges import TorchEdges
+    from leakscope.frameworks.torch_names import TorchNames
 
-    try:
-        from leakscope.frameworks.torch_edges import TorchEdges
-    except ImportError:
-        return TensorFlowEdges(), JaxEdges()
-    return TorchEdges(), TensorFlowEdges(), JaxEdges()
+    return TorchEdges(), TorchNames(), TensorFlowEdges(), JaxEdges()

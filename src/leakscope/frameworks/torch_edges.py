@@ -9,8 +9,9 @@ for the backward pass. This adapter adds them to a heap snapshot. It never impor
   the program's tensor classes may have overridden everything else;
 - nothing that a tracer records or a dispatcher sees.
 
-Reading leaves a Python object behind for each node (64 bytes) and for each saved tensor and gradient
-that had none (96 bytes): PyTorch keeps it as long as the thing itself. Storages get none.
+Reading leaves a Python object behind for each node (64 bytes) and for each saved tensor or gradient
+that had none (96 bytes): PyTorch keeps it as long as the thing itself. Storages, with the exception
+of a few, get none.
 
 `why_not_now()` says when even this could do harm: docs/decisions/0027-safe-points-in-torch.md.
 """
@@ -65,6 +66,7 @@ _TURN_S = 0.05
 _TURN_NS = 40_000_000
 """A turn ends so long after it began, well before the next thread asks for the lock."""
 
+_HALF_A_MICROSECOND = 5e-7
 _PAUSE_S, _TRIES = 0.0005, 100
 """How often, and how many times, a thread that runs a backward pass is waited for."""
 
@@ -163,19 +165,21 @@ class _Turn:
     def __init__(self) -> None:
         self._interval_s = 0.0
         """As the program has it; 0 if there is no other thread."""
+        self._own_s = 0.0
         self._ends_ns = sys.maxsize
 
     def __enter__(self) -> _Turn:
         if len(sys._current_frames()) > 1:
             self._interval_s = sys.getswitchinterval()
             sys.setswitchinterval(_TURN_S)
+            self._own_s = sys.getswitchinterval()  # whole microseconds, which are cut off
             sleep(self._interval_s)
             self._wait()
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._interval_s and sys.getswitchinterval() == _TURN_S:
-            sys.setswitchinterval(self._interval_s)
+        if self._interval_s and sys.getswitchinterval() == self._own_s:
+            sys.setswitchinterval(self._interval_s + _HALF_A_MICROSECOND)
 
     def go_on(self) -> None:
         """Let other threads have a turn when this one is used up."""

@@ -28,6 +28,9 @@ SLOWEST = 4
 """A group whose last rate is less than this part of its fastest has come to rest. One of few events
 that falls on either side of a snapshot changes a rate by a factor of two or three."""
 
+UNEVEN = 16
+"""A group whose slowest rate is less than this part of its fastest did not grow with the steps."""
+
 MOST = 40
 """So many are told apart, the largest first; what is smaller counts as the rest."""
 
@@ -100,13 +103,15 @@ class _Finder:
         """Whether each row rose from each snapshot to the next, and has not come to rest."""
         more = np.diff(values, axis=0)
         rates = more / self._distances
-        found: Booleans = (more > 0).all(axis=0) & (rates[-1] * SLOWEST >= rates.max(axis=0))
+        fastest = rates.max(axis=0)
+        found: Booleans = (more > 0).all(axis=0) & (rates[-1] * SLOWEST >= fastest)
+        found &= rates.min(axis=0) * UNEVEN >= fastest
         return found
 
     def _tell(self) -> tuple[Booleans, Booleans]:
         """The highest rows with more and more members; and everything below them."""
         aligned = self._aligned
-        is_more = self._grows(aligned.counts) & (self._grown > 0)
+        is_more = self._grows(aligned.counts) & (np.diff(aligned.below, axis=0) > 0).all(axis=0)
         is_told = np.zeros(len(aligned.parents), np.bool_)
         is_covered = np.zeros_like(is_told)
         for level in aligned.levels:

@@ -13,7 +13,8 @@ from leakscope.heap.arrays import Booleans
 from leakscope.heap.cycles import links_around
 from leakscope.heap.groups import Groups, levels_of, read_groups
 from leakscope.heap.growth import Growing, Growth, find_growth
-from leakscope.heap.links import Said, say
+from leakscope.heap.links import Said, links_of, say
+from leakscope.heap.merge import path_of
 from leakscope.heap.unreached import HIDDEN_CYCLE
 from leakscope.model import (
     LARGEST_BLOCK_BYTES,
@@ -25,7 +26,10 @@ from leakscope.model import (
     SiteTally,
     Snapshot,
 )
+from leakscope.record.snapshot_file import EdgeRole
 
+_MOST_PATHS = 16
+"""Other paths into a growing graph that are told."""
 _MOST_SITES = 4
 """Allocation sites that are told of one holder, the most frequent first."""
 
@@ -89,7 +93,24 @@ def _holding(growing: Growing, last: Snapshot, file: Path) -> Holding:
         bound=_bound(growing, said),
         sites=_sites(growing, below),
         opaque=_opaque(growing.groups, below, count),
+        also=_other_graphs(growing) if kind is HoldingKind.GRAPH else (),
     )
+
+
+def _other_graphs(growing: Growing) -> tuple[tuple[Link, ...], ...]:
+    """Paths to other tensors with a graph: of several variables that lead into a growing graph, one
+    carries it from step to step."""
+    groups = growing.groups
+    own = growing.path[growing.holder]
+    found = []
+    for group in range(1, len(groups)):
+        role, _ = groups.label(group)
+        if role != EdgeRole.GRAD_FN or len(found) == _MOST_PATHS:
+            continue
+        tensor = int(groups.parents[group])
+        if tensor != own:
+            found.append(links_of(groups, path_of(groups.parents, tensor)))
+    return tuple(found)
 
 
 def _kind(growing: Growing, said: Said, last: Snapshot) -> HoldingKind:

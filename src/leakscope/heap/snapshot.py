@@ -287,7 +287,9 @@ class _Extras:
         labels = []
         for edge in meta.extra_edges:
             pointer = pointers.setdefault(edge.name, _FIRST_EXTRA_NAME + 16 * len(pointers))
-            labels.append(edge.role << ROLE_SHIFT | pointer)
+            # A name for what a table refers to is no reference of its own.
+            shortcut = SHORTCUT if edge.role < EdgeRole.STORAGE else 0
+            labels.append(edge.role << ROLE_SHIFT | shortcut | pointer)
         names.update((pointer, text) for text, pointer in pointers.items() if pointer)
         is_here = (sources >= 0) & (targets >= 0)
         return sources[is_here], targets[is_here], np.array(labels, np.uint64)[is_here]

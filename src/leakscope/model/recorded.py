@@ -231,6 +231,8 @@ class Holding(Written, frozen=True, tag="holding"):
     bound: str = ""
     """Why it cannot grow for ever, where that can be read: `a deque with maxlen=1000`."""
     sites: tuple[SiteTally, ...] = ()
+    also: tuple[tuple[Link, ...], ...] = ()
+    """Of a graph: other paths that lead to a tensor with a graph, which may be the same one."""
     opaque: dict[str, float] = {}
     """What one more of them keeps whose memory nobody can tell (traced graphs, compiled functions):
     how many of each kind. `bytes_each` is without it."""

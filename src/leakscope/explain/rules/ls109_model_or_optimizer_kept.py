@@ -10,6 +10,8 @@ from leakscope.explain.source import Keeping, assignments, keeping_of
 
 _TENSOR_SHARE = 0.5
 """Of what one item keeps: it is the weights that cost."""
+_OPTIMIZER_STATE = (".state", "defaultdict")
+"""How an optimizer holds its moments."""
 
 
 @rule(
@@ -46,6 +48,8 @@ def model_or_optimizer_kept(case: Case) -> bool:
         return False
     types = [case.holding.item, *(link.type for link in case.below)]
     if any(one.startswith("Parameter ") for one in types):
+        return True
+    if any((link.via, link.type) == _OPTIMIZER_STATE for link in case.below):
         return True
     keeping = keeping_of(case)
     return keeping is not None and any(

@@ -1532,8 +1532,8 @@ static bool label_entries(Walk *w, PyObject *o, bool namespace, uint64_t *labels
     size_t entries = w->scratch.n / 2, n = w->visited.n;
     if (!entries || w->error)
         return false;
-    for (int step = 1; step <= 2; step++) { /* 2: keys are shown too, each after its value */
-        for (size_t start = 0; start + entries * step <= n; start++) {
+    for (int step = 2; step >= 1; step--) { /* 2: keys are shown too, each after its value */
+        for (size_t start = 0; start + entries * (size_t)step <= n; start++) {
             size_t i = 0;
             while (i < entries && w->visited.at[start + i * step] == w->scratch.at[2 * i] &&
                    (step == 1 || w->visited.at[start + i * 2 + 1] == w->scratch.at[2 * i + 1]))

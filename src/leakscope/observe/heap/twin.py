@@ -582,7 +582,7 @@ class _Walk:
         """Label the entries of a subclass of dict, which stand together in what it shows."""
         entries = list(dict.items(thing))
         targets = [id(target) for target, _ in edges]
-        for step in (1, 2):
+        for step in (2, 1):
             wanted = [id(one) for k, v in entries for one in ((v,) if step == 1 else (v, k))]
             for start in range(len(targets) - len(wanted) + 1 if wanted else 0):
                 if targets[start] != wanted[0] or targets[start : start + len(wanted)] != wanted:
