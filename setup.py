@@ -1,7 +1,7 @@
 """The one part of the build that `pyproject.toml` cannot say: the walker is written in C.
 
-It is optional: where no C compiler is found the package installs without it, and the walk is done by
-`leakscope.observe.heap.twin`, which is slower.
+It is optional: where no C compiler is found the package installs without it, and the walk is done
+by `leakscope.observe.heap.twin`, which is slower.
 """
 
 from setuptools import Extension, setup

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from leakscope.agent.timer import Ticker
 from leakscope.agent import timer as tickers
+from leakscope.agent.timer import Ticker
 
 _LIMIT_S = 30.0
 

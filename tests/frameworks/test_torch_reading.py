@@ -35,7 +35,12 @@ def look() -> Extras:
     edges = TorchEdges(references_of_caller=1)
     assert edges.why_not_now() == ""
     wanted = edges.wanted()
-    found = [one for one in gc.get_objects() if issubclass(type(one), wanted)]
+    objects = gc.get_objects()
+    # The walker finds what the collector does not track, too.
+    within = (item for one in objects if type(one) is list for item in one)
+    found = [one for one in objects if issubclass(type(one), wanted)]
+    found += [one for one in within if type(one) is torch._C._autograd.SavedTensor]
+    del objects, within
     extras = Extras()
     edges.read(found, extras)
     assert extras.skipped == {}
@@ -428,6 +433,15 @@ class Doubling(torch.autograd.Function):  # type: ignore[misc, name-defined]
     @staticmethod
     def backward(ctx: Any, *gradients: Any) -> Any:
         return gradients[0] * 2
+
+
+def test_a_saved_tensor_that_is_no_longer_there_is_not_read() -> None:
+    """Breaks when the handle of a saved tensor is followed into a node that was freed: a crash."""
+    leaf = torch.ones(1000, requires_grad=True)
+    handles = [leaf.exp().grad_fn._raw_saved_result for _ in range(10)]
+    extras = Extras()
+    TorchEdges(1).read(handles, extras)
+    assert (extras.skipped, extras.edges) == ({}, [])
 
 
 def test_after_backward_only_nodes_are_left() -> None:

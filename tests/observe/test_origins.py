@@ -20,4 +20,3 @@ def test_what_is_dropped_was_made_and_is_not_alive() -> None:
     assert (origins.made_for["function"], origins.alive_for["function"]) == (2, 1)
     assert (origins.made_for["dataset"], origins.alive_for["dataset"]) == (1, 1)
     assert origins.alive == 2
-

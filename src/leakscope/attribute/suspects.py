@@ -30,6 +30,8 @@ from leakscope.record.reader import Recording
 
 _SMALLEST_SHARE = 0.02
 """Of the growth: less is not reported."""
+_SMALLEST_NATIVE_SHARE = 0.1
+"""The same for objects that only native code holds: the interpreter itself holds some more."""
 _ENOUGH_EXPLAINED = 0.5
 """Of the growth: below it, native memory and device lines are asked too."""
 
@@ -96,9 +98,14 @@ def explain_growth(
         else:
             found += _unheld_suspects(recording, process, device, total / steps, sources)
     found = _at_most_all(found)
-    found = [suspect for suspect in found if suspect.share >= _SMALLEST_SHARE]
+    found = [suspect for suspect in found if suspect.share >= _smallest_share(suspect.holding)]
     found.sort(key=lambda suspect: -suspect.share)
     return Explained(process, tuple(found))
+
+
+def _smallest_share(holding: Holding) -> float:
+    is_native = holding.path[0].kind == LinkKind.NATIVE and holding.kind == HoldingKind.CHAIN
+    return _SMALLEST_NATIVE_SHARE if is_native else _SMALLEST_SHARE
 
 
 def _is_carried_on(suspect: Suspect, sources: Mapping[str, str]) -> bool:
@@ -206,9 +213,7 @@ def _grown_in(holding: Holding) -> int:
     return sum(after > before for (_, before), (_, after) in pairwise(holding.counts))
 
 
-def _kept_by(
-    holding: Holding, sources: Mapping[str, str]
-) -> tuple[Link | None, Site | None]:
+def _kept_by(holding: Holding, sources: Mapping[str, str]) -> tuple[Link | None, Site | None]:
     """The name nearest to the thing that grows under which a statement of the program stores, with
     that statement; the nearest name alone where none is found. What a library keeps inside of an
     object is stored by whoever stores the object."""

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import resource
 import sys
 from _thread import get_ident
 from time import monotonic_ns, sleep
@@ -35,6 +36,13 @@ SHARED_MEMORY, ARRAYS, PYTHON = "shared memory", "arrays", "python"
 
 NODE_BYTES = 640
 """One graph node in C++ with its edges (torch 2.13: 560 to 824, as malloc counts)."""
+
+_STACK_PER_LEVEL = 230
+"""Bytes of the C stack that torch needs for each level of a graph that it frees, once Python has
+seen its nodes (torch 2.13: a chain of 45,000 ends a program with a stack of 8 MiB)."""
+
+_USUAL_STACK = 8 << 20
+"""Bytes of a thread's stack where no limit is set."""
 
 _TENSOR_BYTES = 208
 """A tensor in C++, beside its Python object and its storage."""
@@ -85,7 +93,7 @@ class TorchEdges:
 
     def wanted(self) -> tuple[type, ...]:
         c = _loaded()
-        return () if c is None else (c.TensorBase, c.StorageBase)
+        return () if c is None else (c.TensorBase, c.StorageBase, *_saved_tensor_types(c))
 
     def why_not_now(self) -> str:
         return "" if _loaded() is None else _why_not_now(sys.modules["torch"])
@@ -100,16 +108,39 @@ class TorchEdges:
                 if why:
                     extras.skipped[self.name] = why
                     return
+                reading = _Reading(c, extras, turn)
                 with c.DisableTorchFunction():
-                    _Reading(c, extras, turn).read(found, self._references_of_caller)
+                    reading.read(found, self._references_of_caller)
+                _seen_levels.append(reading.levels)
         except Exception as error:  # noqa: BLE001 - the program goes on, with what was read so far
             extras.skipped[self.name] = f"{type(error).__name__}: {error}"
+
+
+_LONG_GRAPHS = "long autograd graphs"
+_TOO_LONG = "torch frees a graph that Python has seen by recursion; this one is too long for that"
+
+_seen_levels: list[int] = []
+"""How deep the readings of this process went. What each has seen may be one chain: a state that is
+carried from step to step."""
+
+
+def _levels_left() -> int:
+    """How deep a reading may go, so that the graph can still be freed on the stack there is."""
+    limit, _ = resource.getrlimit(resource.RLIMIT_STACK)
+    stack = _USUAL_STACK if limit in (resource.RLIM_INFINITY, -1) else limit
+    return int(stack) // _STACK_PER_LEVEL - sum(_seen_levels)
 
 
 def _loaded() -> Any:
     """`torch._C`, once it is complete; else None."""
     c = getattr(sys.modules.get("torch"), "_C", None)
     return c if hasattr(c, "TensorBase") and hasattr(c, "StorageBase") else None
+
+
+def _saved_tensor_types(c: Any) -> tuple[type, ...]:
+    """The class of a saved tensor in Python's hands, in a torch that has one."""
+    kind = getattr(getattr(c, "_autograd", None), "SavedTensor", None)
+    return () if kind is None else (kind,)
 
 
 # ── safe points ──────────────────────────────────────────────────────────────
@@ -136,7 +167,8 @@ def _why_not_now(torch: Any) -> str:
 def _is_dynamo_listening() -> bool:
     """Does torch.compile look at every function that this thread calls? It would compile ours."""
     dynamo = sys.modules.get("torch._C._dynamo.eval_frame")
-    return dynamo is not None and dynamo.get_eval_frame_callback() not in (None, False)
+    callback = getattr(dynamo, "get_eval_frame_callback", None)
+    return callback is not None and callback() not in (None, False)
 
 
 def _is_backward_running_elsewhere() -> bool:
@@ -226,6 +258,18 @@ class _TensorImpl(ctypes.Structure):
     )
 
 
+class _SavedObject(ctypes.Structure):
+    """The beginning of a Python object of C++'s. Of one that Python owns, both pointers are equal;
+    of one that lies in a node, which may be gone, the second is missing."""
+
+    _fields_ = (
+        ("references", ctypes.c_size_t),
+        ("type", ctypes.c_size_t),
+        ("value", ctypes.c_size_t),
+        ("owned", ctypes.c_size_t),
+    )
+
+
 class _Storage(NamedTuple):
     """The memory of a tensor."""
 
@@ -237,6 +281,9 @@ class _Storage(NamedTuple):
     is_in_shared_memory: bool
     is_lazy_copy: bool
     """Shares its memory with other storages until one of them is written to."""
+
+
+_NO_MEMORY = _Storage(0, 0, True, False, False)
 
 
 class _Storages:
@@ -287,26 +334,37 @@ class _Storages:
             return self._ask(tensor)
         seen = _StorageImpl.from_address(address)
         if not seen.data or seen.is_symbolic:
-            return _Storage(0, 0, True, False, False)
+            return _NO_MEMORY
         known = self._by_deleter.get(seen.deleter)
         if known is None:
             known = self._by_deleter[seen.deleter] = self._ask(tensor)[3:]
+        return _Storage(seen.data, seen.bytes, seen.is_resizable, *known)
+
+    def read_alone(self, address: int) -> _Storage:
+        """Of a storage without tensor, whose Python object cannot tell whether it is a lazy copy:
+        nothing, unless its layout and the function that frees it are known."""
+        known = None
+        if self._is_layout_known:
+            seen = _StorageImpl.from_address(address)
+            known = self._by_deleter.get(seen.deleter)
+        if known is None or seen.is_symbolic:
+            return _NO_MEMORY
         return _Storage(seen.data, seen.bytes, seen.is_resizable, *known)
 
     def _ask(self, tensor: Any) -> _Storage:
         """The same from torch, which makes a Python object of the storage and keeps it."""
         storage = self._c.TensorBase.untyped_storage(tensor)
         base = self._c.StorageBase
-        is_on_host = base.device.__get__(storage).type == "cpu"
+        device = base.device.__get__(storage).type
         try:
-            data = address_of(tensor)
+            data = 0 if device == "meta" else address_of(tensor)
         except RuntimeError:  # a wrapper's
             data = 0
         return _Storage(
             data,
             int(base.nbytes(storage)) if data else 0,
             bool(base.resizable(storage)),
-            bool(data and is_on_host and base.is_shared(storage)),
+            bool(data and device == "cpu" and base.is_shared(storage)),
             bool(data and self._c._is_cow_tensor(tensor)),
         )
 
@@ -341,6 +399,7 @@ class _Reading:
     """One reading. Holds what it has met, so that no address is used twice, until it is over."""
 
     def __init__(self, c: Any, extras: Extras, turn: _Turn) -> None:
+        self._c = c
         self._extras = extras
         self._turn = turn
         base = self._base = c.TensorBase
@@ -359,6 +418,8 @@ class _Reading:
         self._tensors: list[tuple[Any, str]] = []
         self._nodes: list[Any] = []
         self._words: dict[Any, str] = {}
+        self.levels = 0
+        """How deep the graphs were followed."""
         self._tensor_kinds: dict[int, tuple[str, bool]] = {}
 
     def read(self, found: list[Any], references_of_caller: int) -> None:
@@ -369,16 +430,21 @@ class _Reading:
         in_c = []
         for at in range(len(tensors)):
             others = _references_to(tensors, at) - ours
-            if others > (self._base._use_count(tensors[at]) > 1):
+            if others > (self._base._use_count(tensors[at]) > 1):  # C++ keeps the Python object
                 self._meet(tensors[at], TENSORS)
             else:
                 in_c.append(tensors[at])
+        self._follow()
+        saved_types = _saved_tensor_types(self._c)
+        for one in found:
+            if type(one) in saved_types:
+                self._read_saved_object(one)
         self._follow()
         for tensor in in_c:
             self._meet(tensor, TENSORS)
         self._follow()
         for one in found:
-            if not issubclass(type(one), self._base):
+            if issubclass(type(one), self._c.StorageBase):
                 self._read_storage_object(one)
 
     def _follow(self) -> None:
@@ -388,6 +454,10 @@ class _Reading:
                 self._turn.go_on()
                 self._read_tensor(tensor, part)
             nodes, self._nodes = self._nodes, []
+            self.levels += bool(nodes)
+            if self.levels > _levels_left():
+                self._extras.skipped[_LONG_GRAPHS] = _TOO_LONG
+                return
             for node in nodes:
                 self._turn.go_on()
                 self._read_node(node)
@@ -419,13 +489,13 @@ class _Reading:
                 size += _STORAGE_BYTES
             if storage:
                 add_edge(key, storage, EdgeRole.STORAGE)
+        grad_fn, grad = self._autograd_of(tensor)
         origin = self._get_base(tensor)
         if origin is not None:
             size += _VIEW_BYTES
             add_edge(key, self._meet(origin, part), EdgeRole.VIEW_BASE)
-        elif self._is_known_to_autograd(tensor, address):
+        elif grad_fn is not None or self._is_known_to_autograd(tensor, address):
             size += _AUTOGRAD_BYTES
-        grad_fn, grad = self._autograd_of(tensor)
         if grad_fn is not None:
             add_edge(key, self._meet_node(grad_fn), EdgeRole.GRAD_FN)
         if grad is not None:
@@ -456,9 +526,11 @@ class _Reading:
     def _add_storage(self, address: int, tensor: Any, part: str) -> int:
         """The address of its node; 0 if it owns no memory."""
         storage = self._storages.read(address, tensor)
+        return self._add_memory(address, storage, device_of(tensor), part)
+
+    def _add_memory(self, address: int, storage: _Storage, device: str | None, part: str) -> int:
         if not storage.data or storage.bytes <= 0:
             return 0
-        device = device_of(tensor)
         if device is not None:
             size = rounded(storage.bytes)
             self._extras.add_node(address, _STORAGE_NAME, size, part=part, device=device)
@@ -475,7 +547,13 @@ class _Reading:
 
     def _read_storage_object(self, storage: Any) -> None:
         """A storage's own Python object: the program's, or one that torch keeps beside it."""
-        key = self._storage_keys.get(int(storage._cdata))
+        address = int(self._c.StorageBase._cdata.__get__(storage))
+        key = self._storage_keys.get(address)
+        if key is None:  # no tensor has it any more
+            device = self._c.StorageBase.device.__get__(storage)
+            name = None if device.type == "cpu" else str(device)
+            memory = self._storages.read_alone(address)
+            key = self._storage_keys[address] = self._add_memory(address, memory, name, TENSORS)
         if key:
             self._extras.add_edge(id(storage), key, EdgeRole.STORAGE)
             self._extras.add_edge(key, id(storage), EdgeRole.STORAGE)
@@ -547,6 +625,12 @@ class _Reading:
         self._extras.add_edge(node, target, EdgeRole.SAVED, name)
         if hook is not None:
             self._extras.add_edge(node, id(hook), EdgeRole.HOOK)
+
+    def _read_saved_object(self, raw: Any) -> None:
+        """A saved tensor in Python's own hands: `torch.utils.checkpoint` keeps arguments so."""
+        seen = _SavedObject.from_address(id(raw))
+        if seen.value and seen.value == seen.owned:
+            self._read_saved(id(raw), "", raw)
 
     def _add_packed(self, thing: Any) -> None:
         """What a pack hook made and only the node holds. The walk has it if the collector does."""

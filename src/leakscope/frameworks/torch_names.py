@@ -32,7 +32,8 @@ class TorchNames:
     def read(self, found: list[Any], extras: Extras) -> None:
         for module in found:
             namespace = dict_of(module) or {}
-            for table in map(namespace.get, _TABLES):
+            tables: list[Any] = [namespace.get(table) for table in _TABLES]
+            for table in tables:
                 if issubclass(type(table), dict):
                     for name, value in list(dict.items(table)):
                         if type(name) is str and name.isidentifier() and value is not None:

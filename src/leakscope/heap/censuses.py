@@ -33,7 +33,9 @@ def _censuses(file: Path, header: Snapshot, counters: list[str]) -> list[Census]
         device = counter.removesuffix(_ALLOCATED)
         roles = bytes_by_role(groups, device)
         left = header.values[counter] - sum(size for _, size in roles.values())
-        tallies = [Tally("torch.Tensor", role, count, size) for role, (count, size) in roles.items()]
+        tallies = [
+            Tally("torch.Tensor", role, count, size) for role, (count, size) in roles.items()
+        ]
         if left > 0:
             tallies.append(Tally("torch.Tensor", _UNMATCHED, 0, left))
         found.append(Census(header.at, header.process, device, tuple(tallies)))

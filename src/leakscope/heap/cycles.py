@@ -87,9 +87,7 @@ class _Words:
         owner, kind = self._type(source), self._type(target)
         if role in _NAMED_ROLES and name:
             file = self._files.get(owner.module, "")
-            return Link(
-                f".{name}", kind.name, LinkKind.ATTRIBUTE, name, file, owner.qualified_name
-            )
+            return Link(f".{name}", kind.name, LinkKind.ATTRIBUTE, name, file, owner.qualified_name)
         if role == EdgeRole.SELF:
             return Link("self of a bound method", kind.name, LinkKind.BOUND)
         if role == EdgeRole.CLOSURE and name:

@@ -54,7 +54,6 @@ class Evidence(NamedTuple):
         blocks = 0.0 if self.has_pool else self.grown("blocks_count") * block_bytes
         return self.grown("in_use_bytes") + blocks
 
-
     def small_object_bytes(self) -> float | None:
         """Average size of the small Python objects that came, by what the snapshots saw of them;
         None where most of them are not in what grew."""
@@ -88,11 +87,7 @@ def evidence_of(recording: Recording) -> dict[str, Evidence]:
 
 def _of_last_source(recording: Recording, process: str) -> tuple[Snapshot, ...]:
     """Those of one way of counting steps: a model that is built before the first step grows too."""
-    ours = [
-        one
-        for one in recording.snapshots
-        if one.process == process and one.why == "growth"
-    ]
+    ours = [one for one in recording.snapshots if one.process == process and one.why == "growth"]
     runs = [list(group) for _, group in groupby(ours, key=lambda one: one.source)]
     return tuple(runs[-1]) if runs else ()
 

@@ -44,7 +44,9 @@ _KINDS = {
 
 def holdings_of(files: Sequence[Path], headers: Sequence[Snapshot]) -> list[Holding]:
     """What grew over these snapshots of one process, the largest first."""
-    stamps = tuple((str(file), header.at.step or 0) for file, header in zip(files, headers, strict=True))
+    stamps = tuple(
+        (str(file), header.at.step or 0) for file, header in zip(files, headers, strict=True)
+    )
     growth = _growth(stamps)
     if growth is None:
         return []
@@ -102,7 +104,7 @@ def _other_graphs(growing: Growing) -> tuple[tuple[Link, ...], ...]:
     carries it from step to step."""
     groups = growing.groups
     own = growing.path[growing.holder]
-    found = []
+    found: list[tuple[Link, ...]] = []
     for group in range(1, len(groups)):
         role, _ = groups.label(group)
         if role != EdgeRole.GRAD_FN or len(found) == _MOST_PATHS:
@@ -123,7 +125,7 @@ def _kind(growing: Growing, said: Said, last: Snapshot) -> HoldingKind:
 
 
 def _with_cycle(said: Said, cycle: tuple[Link, ...]) -> Said:
-    """The same with the way around the cycle; what closes it is the attribute that it begins with."""
+    """The same with the way around the cycle, which begins with the attribute that closes it."""
     at = said.grows_at + 1
     path = (*said.path[:at], *cycle, *said.path[at:])
     is_named = bool(cycle) and bool(cycle[0].name)
@@ -165,7 +167,9 @@ def _opaque(groups: Groups, below: Booleans, items: int) -> dict[str, float]:
     """How many things there are for each item whose memory nobody can tell: traced graphs, compiled
     functions."""
     found: Counter[str] = Counter()
-    for group, number in zip(groups.payload_groups.tolist(), groups.payload_kinds.tolist(), strict=True):
+    for group, number in zip(
+        groups.payload_groups.tolist(), groups.payload_kinds.tolist(), strict=True
+    ):
         if groups.payload_names[number][0] == "opaque" and below[group]:
             found[groups.kind(group).name] += int(groups.counts[group])
     return {name: count / items for name, count in found.items()}

@@ -140,8 +140,7 @@ class Measure:
         return at
 
     def _further(self, row: int) -> Iterator[int]:
-        """Rows further down, as long as the largest has a quarter of the growth or more: an example of
-        what is kept."""
+        """Rows further down, as long as the largest has a quarter of the growth: an example."""
         aligned = self._aligned
         while True:
             children = aligned.children(row)

@@ -100,7 +100,6 @@ from leakscope.model.small_blocks import (
 )
 
 __all__ = [
-    "HeapContents",
     "BACKWARD",
     "BISECTION_SCHEMA",
     "CLOCKS",
@@ -143,6 +142,7 @@ __all__ = [
     "FullMoment",
     "Gap",
     "Harmless",
+    "HeapContents",
     "Holding",
     "HoldingKind",
     "Job",

@@ -17,6 +17,7 @@ from leakscope.observe.piles import our_tables, program_frames
 
 _MOST_SITES = 4
 
+
 class Origins:
     """Lines by object; holds none of the objects."""
 

@@ -147,7 +147,7 @@ def chained(held: list[Any]) -> MadeError:
 
 def weak(held: list[Any]) -> Any:
     one = Inline(held)
-    return [one, weakref.ref(one, lambda _, held=held: None), weakref.proxy(one)]
+    return [one, weakref.ref(one, lambda _, held=held: None), weakref.proxy(one)]  # type: ignore
 
 
 def new_class(held: list[Any]) -> Any:
@@ -222,7 +222,7 @@ MAKERS: list[Callable[[list[Any]], Any]] = [
     cached,
     run_time_code,
     lambda held: functools.partial(print, *held, key=held),
-    lambda held: Inline(held).__init__,
+    lambda held: Inline(held).__init__,  # type: ignore
     lambda held: held.append,
     lambda held: property(lambda self: held),
     lambda held: staticmethod(lambda: held),

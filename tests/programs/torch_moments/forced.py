@@ -157,7 +157,7 @@ def checksum(*values: Any) -> str:
     digest = hashlib.sha256()
     for value in values:
         if isinstance(value, torch.Tensor):
-            digest.update(value.detach().contiguous().numpy().tobytes())
+            digest.update(value.detach().cpu().contiguous().numpy().tobytes())
         else:
             digest.update(str(value).encode())
     return digest.hexdigest()[:16]

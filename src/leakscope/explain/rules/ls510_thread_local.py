@@ -37,6 +37,4 @@ def thread_local(case: Case) -> bool:
     ## Not this rule when
     The threads themselves become more: LS511.
     """
-    return any(
-        link.type == THREAD_LOCAL or link.via.endswith(OF_ONE_THREAD) for link in case.above
-    )
+    return any(link.type == THREAD_LOCAL or link.via.endswith(OF_ONE_THREAD) for link in case.above)

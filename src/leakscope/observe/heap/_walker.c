@@ -968,6 +968,7 @@ static TypeInfo *learn(Walk *w, PyTypeObject *type)
     info->next = w->type_buckets[at];
     w->type_buckets[at] = info;
 
+    reach(w, (uintptr_t)type); /* nobody may refer to it but its instances, which do not show it */
     Text qualified, module;
     names_of(type, &qualified, &module);
     write_type(w, type, &qualified, &module);

@@ -126,9 +126,7 @@ class _Walked(NamedTuple):
     sites: dict[int, Frames]
 
 
-def _walk(
-    descriptor: int, values: list[Any], asked: tuple[type, ...], with_sites: bool
-) -> _Walked:
+def _walk(descriptor: int, values: list[Any], asked: tuple[type, ...], with_sites: bool) -> _Walked:
     wanted = (*asked, deque, _lru_cache_wrapper)
     walked = walker.walk(descriptor, values, wanted, _array_type(), with_sites)
     objects, edges, _, found, dtypes = walked
@@ -142,9 +140,7 @@ def _without_ours(
     """Where objects were made, innermost frame first, without leakscope's own frames."""
     frames = {
         number: tuple(
-            (storable(file), line, "")
-            for file, line in stack
-            if not file.startswith(OUR_FOLDER)
+            (storable(file), line, "") for file, line in stack if not file.startswith(OUR_FOLDER)
         )
         for stack, number in stacks.items()
     }
@@ -190,8 +186,6 @@ def _read_limits(found: list[Any], extras: Extras) -> None:
             most = one.cache_info().maxsize
             if most is not None:
                 extras.limits[id(one)] = most
-
-
 
 
 def _array_type() -> Any:

@@ -402,6 +402,7 @@ class _Walk:
         mro = _mro_of.__get__(kind) or ()
         flags = _flags_of.__get__(kind)
         self._write_type(kind, mro, flags)
+        self._reach(kind)
         known.is_gc = bool(flags & _HAVE_GC)
         known.is_heap_type = bool(flags & _HEAP_TYPE)
         known.is_managed = bool(flags & _MANAGED_DICT)

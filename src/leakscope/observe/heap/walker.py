@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from leakscope.observe.heap.twin import Walked
 
 KIND: Literal["c", "python"]
 """Which of the two it is."""
 
+_chosen: Any
 try:
-    from leakscope.observe.heap._walker import check_ndarray, thread_dicts, walk
-
+    _chosen = import_module("leakscope.observe.heap._walker")
     KIND = "c"
 except (ImportError, RuntimeError):  # not built, or a Python without the GIL
-    from leakscope.observe.heap.twin import check_ndarray, thread_dicts, walk
-
+    _chosen = import_module("leakscope.observe.heap.twin")
     KIND = "python"
 
-__all__ = ["KIND", "check_ndarray", "thread_dicts", "walk"]
+walk: Callable[..., Walked] = _chosen.walk
+thread_dicts: Callable[[], list[Any]] = _chosen.thread_dicts
+check_ndarray: Callable[[Any, int, int, Any, Any], bool] = _chosen.check_ndarray
