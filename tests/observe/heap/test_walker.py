@@ -262,10 +262,13 @@ def test_a_class_knows_its_subclasses() -> None:
 
 
 def test_inline_attributes_have_names_and_no_dict_is_made() -> None:
+    class Fresh:
+        def __init__(self, value: Any) -> None:
+            self.first = self.rest = value
+
     value = [1.5]
-    one = Inline([value])
+    one = Fresh(value)
     setattr(one, "set_elsewhere", value)  # noqa: B010
-    one.rest = value
     written = walk_with(walker.walk, [one])
     assert {(edge.role, edge.name) for edge in written.of(one).to(value)} == {
         (EdgeRole.ATTRIBUTE, "first"),
@@ -494,10 +497,12 @@ def test_no_value_is_written(walk: Any) -> None:
 
 
 def test_names_that_could_be_data_are_not_written() -> None:
-    one = Inline([])
-    setattr(one, "x" * 101, 1)
-    setattr(one, "has space", 1)
-    one.älter = 1  # type: ignore
+    class Fresh:  # its instances have room for inline attributes
+        pass
+
+    one = Fresh()
+    for name in ("x" * 101, "has space", "\u00e4lter"):
+        setattr(one, name, 1)
     written = walk_with(walker.walk, [one])
     names = {edge.name for edge in written.of(one).references}
     assert "\u00e4lter" in names
