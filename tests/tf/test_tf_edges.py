@@ -168,7 +168,7 @@ def test_an_executor_that_was_found_within_its_end_is_not_asked(
     from tensorflow.python.eager import executor
 
     found: list[Any] = []
-    monkeypatch.setattr(executor.Executor, "wait", found.append)
+    monkeypatch.setattr(executor.Executor, "wait", lambda self: found.append(self))  # noqa: PLW0108
     executor.new_executor(enable_async=True)
     assert len(found) == 1
     assert _read(TensorFlowEdges(), tf.ones(4), *found).nodes
