@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import subprocess
 import sys
@@ -172,6 +173,31 @@ def test_an_executor_that_was_found_within_its_end_is_not_asked(
     executor.new_executor(enable_async=True)
     assert len(found) == 1
     assert _read(TensorFlowEdges(), tf.ones(4), *found).nodes
+
+
+def test_objects_that_a_collection_has_cleared_can_be_asked() -> None:
+    """Breaks, by the end of this process, when a question needs what `tp_clear` takes away. A
+    collection in another thread can be in the middle of it when a snapshot is taken."""
+    variable, iterator = tf.Variable(tf.zeros(4)), iter(tf.data.Dataset.range(3))
+    with tf.GradientTape(persistent=True) as tape:
+        variable * 2.0
+    jitted = jax.jit(lambda x: x * 2)
+    tensors = tf.ones((4, 4)), variable._handle, iterator._iterator_resource, tf.constant(["a"])
+    graph = tf.function(lambda x: x * 2).get_concrete_function(tf.ones(2)).graph
+    others = tape, graph
+    arrays = jitted, jnp.ones(4)
+    for one in (*tensors, *others, *arrays):
+        _clear(one)
+    whole = [tf.ones(2) * float(number) for number in range(4)]
+    assert len(_read(TensorFlowEdges(), *tensors, *others, *whole).nodes) >= len(whole)
+    assert len(_read(JaxEdges(), *arrays).nodes) == 1
+
+
+def _clear(one: object) -> None:
+    """Call `tp_clear`, as the collector does."""
+    slot = ctypes.c_void_p.from_address(id(type(one)) + 24 * 8).value
+    assert slot
+    ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object)(slot)(one)
 
 
 def test_registries_have_the_names_that_people_know() -> None:

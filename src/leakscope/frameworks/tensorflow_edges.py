@@ -10,6 +10,7 @@ from __future__ import annotations
 import gc
 import sys
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from time import sleep
 from types import FrameType
 from typing import Any, NamedTuple
@@ -34,6 +35,9 @@ _RUNTIME = "tensorflow.python.pywrap_tfe"
 
 _CALLBACKS = "_py_funcs_used_in_graph"
 """Attribute of a graph: the Python functions that its operations call."""
+
+_HANDLE_DATA = "HandleData"
+"""Class of the message with the shape and the type of a variable."""
 
 _STRING, _RESOURCE, _VARIANT = 7, 20, 21
 """Numbers of TensorFlow's types whose elements are not plain numbers (types.proto)."""
@@ -210,8 +214,9 @@ def _is_asynchronous(executors: list[Any]) -> bool:
         sleep(_PAUSE_S)
     else:
         return True
-    whole = [one for one in executors if not gc.is_finalized(one) and hasattr(one, "_handle")]
-    return any(one.is_async() for one in whole)
+    with suppress(AttributeError):  # a collection clears one meanwhile
+        return any(one.is_async() for one in executors if not gc.is_finalized(one))
+    return False
 
 
 def _is_running(function: Any) -> bool:
@@ -334,8 +339,13 @@ class _Tensors:
 
 
 def _variable_bytes(handle: Any) -> int | None:
-    """Return the bytes of the variable behind a handle; None for another resource."""
-    data = handle._handle_data
+    """Return the bytes of the variable behind a handle; None for another resource.
+
+    `_handle_data` is not asked: while a collection clears the handle in another thread, that would
+    end the process.
+    """
+    held = (one for one in gc.get_referents(handle) if class_name(type(one)) == _HANDLE_DATA)
+    data: Any = next(held, None)
     if data is None or not data.is_set or not data.shape_and_type:
         return None
     dtypes: Any = sys.modules[_DTYPES]

@@ -23,6 +23,8 @@ import gc
 import resource
 import sys
 from _thread import get_ident
+from contextlib import suppress
+from opcode import opmap
 from time import monotonic_ns, sleep
 from typing import Any, NamedTuple
 
@@ -67,7 +69,8 @@ _RAW = "_raw_saved_"
 _HEAP_TYPE = 1 << 9
 """Py_TPFLAGS_HEAPTYPE: a class made while running, which a cache must not keep alive."""
 
-_RUN_BACKWARD = "run_backward"
+_RUN_BACKWARD, _GRAD = "run_backward", "grad"
+_SETTING = (opmap["STORE_ATTR"], opmap["DELETE_ATTR"])
 _TURN_S = 0.05
 """Other threads are kept waiting for so long at most."""
 
@@ -155,8 +158,8 @@ def _why_not_now(torch: Any) -> str:
         return "torch.jit.trace is recording"
     if _is_dynamo_listening():
         return "torch.compile is running this code"
-    if _is_backward_running_elsewhere():
-        return "another thread runs a backward pass"
+    if why := _why_not_beside_others():
+        return why
     if c._current_graph_task_id() != -1 and torch.cuda.is_initialized():
         return "a backward pass is running, with threads of its own for the GPU"
     if not _has_interpreter_lock() and len(sys._current_frames()) > 1:
@@ -171,15 +174,22 @@ def _is_dynamo_listening() -> bool:
     return callback is not None and callback() not in (None, False)
 
 
-def _is_backward_running_elsewhere() -> bool:
-    """Is another thread inside the autograd engine? It then frees saved tensors and sets gradients
-    without the interpreter lock. Python calls the engine by one name, `run_backward`, and C++ has
-    no frames: the innermost frame of such a thread is that of the function that made the call."""
-    own = get_ident()
-    return any(
-        thread != own and _RUN_BACKWARD in frame.f_code.co_names
-        for thread, frame in sys._current_frames().items()
-    )
+def _why_not_beside_others() -> str:
+    """What a thread is doing without the interpreter lock that no reading may meet."""
+    tops = sys._current_frames()
+    # Our own frame in a variable of ours would be a cycle, and keep what is being read alive.
+    tops.pop(get_ident(), None)
+    for frame in tops.values():
+        names = frame.f_code.co_names
+        # Saved tensors are freed and gradients are set. Python calls the engine by one name, and
+        # C++ has no frames: the innermost is that of the function that made the call.
+        if _RUN_BACKWARD in names:
+            return "another thread runs a backward pass"
+        # Within `parameter.grad = None` torch lets go of the lock while the old gradient, which the
+        # parameter still names, is being freed.
+        if _GRAD in names and frame.f_code.co_code[frame.f_lasti] in _SETTING:
+            return "another thread drops a gradient"
+    return ""
 
 
 def _has_interpreter_lock() -> bool:
@@ -199,6 +209,8 @@ class _Turn:
         """As the program has it; 0 if there is no other thread."""
         self._own_s = 0.0
         self._ends_ns = sys.maxsize
+        self.is_first = True
+        """No other thread has run since the reading began."""
 
     def __enter__(self) -> _Turn:
         if len(sys._current_frames()) > 1:
@@ -215,14 +227,16 @@ class _Turn:
 
     def go_on(self) -> None:
         """Let other threads have a turn when this one is used up."""
-        if monotonic_ns() >= self._ends_ns and not self._wait():
-            raise RuntimeError("other threads run backward passes without a pause")
+        if monotonic_ns() >= self._ends_ns:
+            self.is_first = False
+            if not self._wait():
+                raise TimeoutError("other threads change gradients without a pause")
 
     def _wait(self) -> bool:
-        """Begin a turn, once no other thread runs a backward pass."""
+        """Begin a turn, once no other thread is at what must not be met."""
         for _ in range(_TRIES):
             sleep(_PAUSE_S)
-            if not _is_backward_running_elsewhere():
+            if not _why_not_beside_others():
                 self._ends_ns = monotonic_ns() + _TURN_NS
                 return True
         return False
@@ -424,35 +438,38 @@ class _Reading:
 
     def read(self, found: list[Any], references_of_caller: int) -> None:
         tensors = [one for one in found if issubclass(type(one), self._base)]
-        self._storages.learn(tensors)
-        # What Python code holds comes first: of a storage that is also saved, the tensor is shown.
         ours = _references_to([object()], 0) + references_of_caller
+        others = [_references_to(tensors, at) - ours for at in range(len(tensors))]
+        # One that nothing else refers to has gone since it was found. In torch before 2.13 its
+        # Python object may be all that is left of it.
+        held = [(one, count) for one, count in zip(tensors, others, strict=True) if count > 0]
+        self._storages.learn([one for one, _ in held])
+        # What Python code holds comes first: of a storage that is also saved, the tensor is shown.
         in_c = []
-        for at in range(len(tensors)):
-            others = _references_to(tensors, at) - ours
-            if others > (self._base._use_count(tensors[at]) > 1):  # C++ keeps the Python object
-                self._meet(tensors[at], TENSORS)
+        for tensor, count in held:
+            if count > (self._base._use_count(tensor) > 1):  # C++ keeps the Python object
+                self._meet(tensor, TENSORS)
             else:
-                in_c.append(tensors[at])
+                in_c.append(tensor)
         self._follow()
         saved_types = _saved_tensor_types(self._c)
         for one in found:
             if type(one) in saved_types:
                 self._read_saved_object(one)
         self._follow()
-        for tensor in in_c:
-            self._meet(tensor, TENSORS)
-        self._follow()
-        for one in found:
-            if issubclass(type(one), self._c.StorageBase):
-                self._read_storage_object(one)
+        if self._turn.is_first:  # what C++ alone holds may go as soon as another thread runs
+            for tensor in in_c:
+                self._meet(tensor, TENSORS)
+            self._follow()
+        self._read_storage_objects(found, ours)
 
     def _follow(self) -> None:
         while self._tensors or self._nodes:
             tensors, self._tensors = self._tensors, []
             for tensor, part in tensors:
                 self._turn.go_on()
-                self._read_tensor(tensor, part)
+                with suppress(RuntimeError):  # one that the collector has emptied already
+                    self._read_tensor(tensor, part)
             nodes, self._nodes = self._nodes, []
             self.levels += bool(nodes)
             if self.levels > _levels_left():
@@ -545,8 +562,14 @@ class _Reading:
         self._extras.add_node(key, _STORAGE_NAME, storage.bytes, part=part)
         return key
 
+    def _read_storage_objects(self, found: list[Any], ours: int) -> None:
+        """Storages with a Python object: the program's, or one that torch keeps beside them."""
+        storages = [one for one in found if issubclass(type(one), self._c.StorageBase)]
+        for at in range(len(storages)):
+            if self._turn.is_first and _references_to(storages, at) > ours:
+                self._read_storage_object(storages[at])
+
     def _read_storage_object(self, storage: Any) -> None:
-        """A storage's own Python object: the program's, or one that torch keeps beside it."""
         address = int(self._c.StorageBase._cdata.__get__(storage))
         key = self._storage_keys.get(address)
         if key is None:  # no tensor has it any more

@@ -48,15 +48,14 @@ class Looks:
         self.how = how
         self.taken = 0
         self.refused: Counter[str] = Counter()
-        self._is_looking = False
+        self._looking = threading.Lock()
 
     def look(self) -> None:
-        if self.how and not self._is_looking:
-            self._is_looking = True
+        if self.how and self._looking.acquire(blocking=False):  # one at a time
             try:
                 self._look()
             finally:
-                self._is_looking = False
+                self._looking.release()
 
     def _look(self) -> None:
         edges = TorchEdges(references_of_caller=1)
@@ -79,6 +78,8 @@ class Looks:
 
 class Unguarded:
     """In place of the turn that a reading takes: other threads go on."""
+
+    is_first = True
 
     def __enter__(self) -> Unguarded:
         return self
