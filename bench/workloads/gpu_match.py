@@ -12,7 +12,7 @@ from gpu_transformer import BATCH, LENGTH, WIDTH, build
 from leakscope.frameworks.arming import edge_providers
 from leakscope.heap.contents import bytes_by_role, contents_of
 from leakscope.heap.groups import read_groups
-from leakscope.observe.devices import CudaDoor
+from leakscope.observe.devices.door import CudaDoor
 from leakscope.observe.heap.snapshot import Moment, take_snapshot
 
 DOOR = CudaDoor(torch)

@@ -10,11 +10,11 @@ import pytest
 from fake_devices import MIB, FakeCuda, segment
 from leakscope.agent.near_limit import NearLimit, TakenNow
 from leakscope.model import BlackBox, Gap, Moment, Sample
-from leakscope.observe.device_rows import DeviceRows
-from leakscope.observe.devices import CudaDoor
+from leakscope.observe.counters.pulse import smooth
+from leakscope.observe.devices.door import CudaDoor
+from leakscope.observe.devices.rows import DeviceRows
 from leakscope.observe.machine.host_use import HostUse, Use
 from leakscope.observe.machine.limits import Cgroup
-from leakscope.observe.pulse import smooth
 
 SECOND = 1_000_000_000
 

@@ -11,10 +11,10 @@ import pytest
 
 from fake_devices import MIB, FakeCuda, segment
 from leakscope.model import BACKWARD
-from leakscope.observe.device_rows import DeviceRows
-from leakscope.observe.device_sites import DeviceWindow
-from leakscope.observe.devices import CudaDoor, Snapshot, open_door, rounded
-from leakscope.observe.pulse import smooth
+from leakscope.observe.allocations.device_lines import DeviceWindow
+from leakscope.observe.counters.pulse import smooth
+from leakscope.observe.devices.door import CudaDoor, Snapshot, open_door, rounded
+from leakscope.observe.devices.rows import DeviceRows
 
 ROWS = 4
 

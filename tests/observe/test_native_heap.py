@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from leakscope.observe import native_heap
-from leakscope.observe.native_heap import open_native_heap
+from leakscope.observe.counters import native_heap
+from leakscope.observe.counters.native_heap import open_native_heap
 
 _MIB = 1 << 20
 

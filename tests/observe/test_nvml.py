@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 from typing import Any
 
-from leakscope.observe.nvml import Nvml, open_nvml
+from leakscope.observe.devices.nvml import Nvml, open_nvml
 
 GIB = 1 << 30
 
@@ -96,7 +96,7 @@ def test_processes_that_may_not_be_asked_for_are_a_gap() -> None:
 
 
 def test_the_structs_have_the_sizes_that_the_driver_expects() -> None:
-    from leakscope.observe.nvml import _Memory, _Process
+    from leakscope.observe.devices.nvml import _Memory, _Process
 
     assert ctypes.sizeof(_Memory) == 40
     assert ctypes.sizeof(_Process) == 24

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from leakscope.observe.counters.pulse import smooth, starved
 from leakscope.observe.counters.step_counter import StepCounter
-from leakscope.observe.pulse import smooth, starved
 
 
 def test_one_preempted_reading_does_not_silence_the_pulse() -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from leakscope.model import Pulses
-from leakscope.observe.pulse import COLUMNS, Pulse
+from leakscope.observe.counters.pulse import COLUMNS, Pulse
 from leakscope.record.format import decode_record, undo_delta
 from leakscope.record.writer import Writer
 

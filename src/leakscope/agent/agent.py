@@ -23,13 +23,13 @@ from leakscope.agent.snapshots import Snapshots
 from leakscope.agent.timer import TICK_NS, Ticker
 from leakscope.frameworks.arming import Arming, edge_providers
 from leakscope.model import SEVERAL_STEP, Census, Gap, Mark, Moment, ProcessStart, Tally
+from leakscope.observe.counters.native_heap import open_native_heap
+from leakscope.observe.counters.pulse import Pulse
 from leakscope.observe.counters.step_counter import StepCounter
-from leakscope.observe.devices import Door
+from leakscope.observe.devices.door import Door
 from leakscope.observe.guard import guarded
-from leakscope.observe.native_heap import open_native_heap
 from leakscope.observe.piles import Piles
 from leakscope.observe.processes.process_role import Childhood
-from leakscope.observe.pulse import Pulse
 from leakscope.record.format import JOB_VARIABLES, file_in_job, name_process, storable
 from leakscope.record.writer import Writer
 

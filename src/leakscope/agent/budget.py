@@ -17,9 +17,6 @@ LARGE_CREDIT_S = 180.0
 """The same where the heap is three times as large before the program has begun: TensorFlow and
 Keras bring 700,000 objects, and a first look and a second take 1.2 to 1.8 s."""
 
-NATIVE_CREDIT_S = 40.0
-"""More of it for native windows, which come last, and only if nothing else has explained it."""
-
 
 class Budget:
     """Time that may be spent, and what has been."""

@@ -7,8 +7,8 @@ import sys
 from _thread import RLock
 
 from leakscope.agent.agent import Agent
+from leakscope.agent.importing import has_pooling_framework
 from leakscope.agent.timer import FIRST_S, import_threading
-from leakscope.observe import foreign
 from leakscope.observe.guard import guarded
 from leakscope.observe.processes.process_role import follow_named_forks
 
@@ -101,7 +101,7 @@ def start_for_run(directory: str) -> None:
     """Start as `leakscope run` was told to; called by the bootstrap once torch is imported."""
     steps_from, budget = _settings()
     agent = start_agent(directory, steps_from=steps_from, budget=budget)
-    pause_s = _WITH_FRAMEWORK_S if foreign.is_present() else _WITH_TORCH_S
+    pause_s = _WITH_FRAMEWORK_S if has_pooling_framework() else _WITH_TORCH_S
     agent.start_ticking(pause_s, after_s=_WITH_FRAMEWORK_S)
 
 

@@ -16,6 +16,14 @@ reads its files for half a second. A program that is itself run by an import is 
 work after so long without a new module. No other value was tried."""
 
 
+_POOLING = ("tensorflow.python.framework.ops", "jax._src.core")
+
+
+def has_pooling_framework() -> bool:
+    """Is TensorFlow or JAX loaded? They take memory in pools, and seconds to start up."""
+    return any(name in sys.modules for name in _POOLING)
+
+
 class Importing:
     """Remembers which modules there were when it was last asked."""
 

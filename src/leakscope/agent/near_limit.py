@@ -12,9 +12,9 @@ from time import monotonic_ns
 from typing import NamedTuple
 
 from leakscope.model import BlackBox, Gap, Moment, Occupant, Sample
-from leakscope.observe.device_rows import DeviceRows
-from leakscope.observe.device_sites import frames_of
-from leakscope.observe.devices import Block, Door, Snapshot, Stack
+from leakscope.observe.allocations.device_lines import frames_of
+from leakscope.observe.devices.door import Block, Door, Snapshot, Stack
+from leakscope.observe.devices.rows import DeviceRows
 from leakscope.observe.guard import guarded
 from leakscope.observe.machine.host_use import HostUse
 from leakscope.record.writer import Writer

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from leakscope.agent.budget import Budget
-from leakscope.agent.importing import Importing
+from leakscope.agent.importing import Importing, has_pooling_framework
 from leakscope.agent.main_thread import MainThreadCall, is_main_thread
 from leakscope.agent.native_windows import NativeWindows
 from leakscope.agent.near_limit import TakenNow
@@ -33,19 +33,18 @@ from leakscope.model import (
     Source,
     Window,
 )
-from leakscope.observe import foreign
+from leakscope.observe.counters.pulse import Pulse
 from leakscope.observe.guard import guarded
 from leakscope.observe.heap.edges import EdgeProvider
 from leakscope.observe.piles import Piles, PileWatch
-from leakscope.observe.pulse import Pulse
 from leakscope.record.format import storable
 from leakscope.record.snapshot_file import FOLDER
 from leakscope.record.writer import Writer
 
 if TYPE_CHECKING:
+    from leakscope.observe.allocations.device_lines import DeviceWindow
     from leakscope.observe.allocations.python_lines import SiteWindow
-    from leakscope.observe.device_sites import DeviceWindow
-    from leakscope.observe.devices import Door
+    from leakscope.observe.devices.door import Door
 
 _SOON_NS = 500_000
 """When the next row is due while a window is open: at the next step, whatever the pace."""
@@ -101,7 +100,7 @@ class Snapshots:
 
     def _reset(self) -> None:
         self._schedule = Schedule(
-            self.budget, is_clock=self._source == _CLOCK, is_pooled=foreign.is_present()
+            self.budget, is_clock=self._source == _CLOCK, is_pooled=has_pooling_framework()
         )
         self._watch.forget()
         self._first: dict[str, int] = {}
@@ -280,8 +279,8 @@ class Snapshots:
         self._visible = seen_here / max(grown + max(on_devices, 0), 1.0)
 
     def _open_window(self, step: int) -> None:
+        from leakscope.observe.allocations.device_lines import DeviceWindow
         from leakscope.observe.allocations.python_lines import SiteWindow
-        from leakscope.observe.device_sites import DeviceWindow
 
         if self._sites is None:
             self._sites = SiteWindow()
@@ -316,7 +315,9 @@ class Snapshots:
         of the run begins when there has been none for a while."""
         now_ns = monotonic_ns()
         is_first = self._started_up_ns == 0
-        if foreign.is_present() and (is_first or now_ns - self._started_up_ns < _START_UP_PAUSE_NS):
+        if has_pooling_framework() and (
+            is_first or now_ns - self._started_up_ns < _START_UP_PAUSE_NS
+        ):
             self._started_up_ns = now_ns
             self._writer.append(Mark(self._now(), self._process, "imported"))
 

@@ -39,17 +39,6 @@ def has_capacity_guard(sources: Mapping[str, str], link: Link) -> Site | None:
     return None
 
 
-def is_ever_emptied(sources: Mapping[str, str], link: Link) -> bool:
-    """True if a statement takes something out of the holder, or begins it anew: then it may hold
-    less again, whenever that statement runs. True as well where its source is not known."""
-    program = Program(sources)
-    target = target_of(program, link) if link.name else None
-    if target is None:
-        return True
-    found = list(references(program, target))
-    return not found or any(_takes_out(reference) or _begins_anew(reference) for reference in found)
-
-
 def _takes_out(reference: Reference) -> bool:
     up = reference.module.parent.get(reference.node)
     return _guard(reference) is not None or _removes(reference.node, up, reference.module)

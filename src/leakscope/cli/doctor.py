@@ -9,9 +9,9 @@ import sys
 from collections.abc import Iterator
 
 from leakscope import text
+from leakscope.observe.counters.native_heap import open_native_heap
+from leakscope.observe.devices.nvml import open_nvml
 from leakscope.observe.machine.limits import find_cgroup, read_meminfo, smallest_limit
-from leakscope.observe.native_heap import open_native_heap
-from leakscope.observe.nvml import open_nvml
 
 _FRAMEWORKS = ("torch", "tensorflow", "jax")
 

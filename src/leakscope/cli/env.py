@@ -16,10 +16,10 @@ import msgspec
 
 from leakscope import text
 from leakscope.model import Machine
+from leakscope.observe.counters.native_heap import open_native_heap
 from leakscope.observe.machine.describe import describe_machine
 from leakscope.observe.machine.installed import packages_in
 from leakscope.observe.machine.loaded import libraries_in, mapped_files
-from leakscope.observe.native_heap import open_native_heap
 
 _BYTES = "_bytes"
 

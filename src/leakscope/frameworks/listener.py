@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from leakscope.model import Gap, Tally
 from leakscope.observe.counters.step_counter import StepCounter
-from leakscope.observe.devices import Door
+from leakscope.observe.devices.door import Door
 from leakscope.observe.piles import Piles
 
 

@@ -16,7 +16,7 @@ from weakref import WeakKeyDictionary, WeakSet
 
 from leakscope.frameworks.listener import Listener
 from leakscope.model import Tally
-from leakscope.observe.devices import open_door
+from leakscope.observe.devices.door import open_door
 from leakscope.observe.guard import guarded
 from leakscope.observe.tap import CallTap, CountTap, SetTap, Tap
 

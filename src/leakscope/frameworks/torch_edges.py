@@ -29,7 +29,7 @@ from time import monotonic_ns, sleep
 from typing import Any, NamedTuple
 
 from leakscope.observe.anatomy import class_dict, class_name, mro_of
-from leakscope.observe.devices import address_of, device_of, rounded
+from leakscope.observe.devices.door import address_of, device_of, rounded
 from leakscope.observe.heap.edges import Extras
 from leakscope.record.snapshot_file import EdgeRole
 

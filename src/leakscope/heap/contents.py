@@ -35,6 +35,9 @@ class Content(NamedTuple):
     number: int
     size_bytes: int
     role: str
+    group: int = TOP
+    groups: tuple[int, ...] = ()
+    """The holder's, and those below it that are not listed by themselves."""
 
 
 def contents_of(groups: Groups, device: str | None = None) -> list[Content]:
@@ -112,7 +115,14 @@ class _Listing:
             rest = int(self._below[group] - sum(int(self._below[child]) for child in large))
             open_ += large
             if group != TOP and rest >= self._smallest:
-                found.append(self._content(group, rest))
+                parts = self._below_but(group, large)
+                found.append(self._content(group, rest)._replace(groups=parts))
+
+    def _below_but(self, group: int, listed: list[int]) -> tuple[int, ...]:
+        found = [group]
+        for one in found:  # grows while it is read
+            found += (int(child) for child in self._children(one) if child not in listed)
+        return tuple(found)
 
     def _is_named(self, group: int) -> bool:
         """An item is no holder of its own, nor is what a tensor or a graph refers to."""
@@ -132,7 +142,7 @@ class _Listing:
         is_item = largest != group and not self._is_named(largest)
         shown = links_of(groups, [*path, largest])[-1].type if is_item else links[-1].type
         count = int(groups.counts[largest if is_item else group])
-        return Content(links, shown, count, size, self._roles.of(largest, ""))
+        return Content(links, shown, count, size, self._roles.of(largest, ""), group)
 
 
 class _Roles:

@@ -5,6 +5,7 @@ What the analysis keeps of a snapshot: a few hundred thousand groups instead of 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -101,6 +102,13 @@ class Groups:
         """Role and name by which a group is reached."""
         label = int(self.labels[group])
         return role_of(label), self.names[name_of(label)]
+
+    def nodes_in(self, groups: Iterable[int]) -> Numbers:
+        """The objects of some groups."""
+        wanted = np.zeros(len(self), np.bool_)
+        wanted[list(groups)] = True
+        found: Numbers = self.members.nodes[wanted[self.members.groups]]
+        return found
 
     def kind(self, group: int) -> HeapType:
         return self.kind_table[int(self.kinds[group])]

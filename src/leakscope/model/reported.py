@@ -191,6 +191,8 @@ class Occupied(Noun, frozen=True):
     site: Site | None = None
     is_compiled: bool = False
     """It was made within a compiled region; the line is the one that calls it."""
+    retained_bytes: int | None = None
+    """So much of it would go with the holder; the rest is held by others too."""
 
 
 class HeapContents(Noun, frozen=True):

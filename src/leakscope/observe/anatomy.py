@@ -10,7 +10,7 @@ from __future__ import annotations
 import gc
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from types import (
     BuiltinFunctionType,
@@ -69,11 +69,6 @@ def class_dict(kind: type) -> Mapping[str, Any]:
     return namespace
 
 
-def holds_namespace(kind: type, namespace: object) -> bool:
-    """Is this dict the one behind the class's `__dict__`?"""
-    return any(behind is namespace for behind in gc.get_referents(class_dict(kind)))
-
-
 def class_name(kind: type) -> str:
     return plain(_name_of_class.__get__(kind)) or "object"
 
@@ -107,15 +102,6 @@ def module_file(namespace: dict[str, Any]) -> str:
     return plain(namespace.get("__file__"))
 
 
-def modules_by_dict() -> dict[int, str]:
-    """Name of each loaded module by the id of its namespace."""
-    names: dict[int, str] = {}
-    for name, module in list(sys.modules.items()):
-        if type(name) is str and name != "__mp_main__" and issubclass(type(module), ModuleType):
-            names.setdefault(id(_dict_of_module.__get__(module)), name)
-    return names
-
-
 def is_of_the_user(file: str) -> bool:
     """False for the standard library and installed packages. Text typed in counts as the user's."""
     if any(part in file for part in _INSTALLED) or file.startswith(("<frozen ", OUR_FOLDER)):
@@ -147,15 +133,6 @@ def dict_of(obj: object) -> dict[Any, Any] | None:
 def attribute_of(obj: object, name: str) -> Any:
     """The value an instance has under that name in its own `__dict__`; None without."""
     return (dict_of(obj) or {}).get(name)
-
-
-def slots_of(obj: object) -> Iterator[tuple[str, Any]]:
-    """Name and value of each filled slot, of `__slots__` and of built-in types."""
-    for kind in mro_of(type(obj)):
-        for name, descriptor in list(class_dict(kind).items()):
-            if type(descriptor) is MemberDescriptorType and type(name) is str:
-                with suppress(AttributeError, TypeError):
-                    yield name, descriptor.__get__(obj)
 
 
 def key_of(namespace: dict[Any, Any], value: object) -> str:

@@ -11,15 +11,14 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Container, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
 from os.path import dirname
 from types import CodeType, FrameType, TracebackType
 from typing import Any, NamedTuple
 
 import msgspec
 
-from leakscope.observe.anatomy import attribute_of, is_of_the_user, plain
+from leakscope.observe.anatomy import attribute_of, plain
 
 _PACKAGE = dirname(dirname(__file__)) + "/"
 _IS_SNAPSHOT = sys.version_info < (3, 13)
@@ -100,43 +99,6 @@ def locals_of(frame: FrameType) -> Locals:
     return Locals(frame)
 
 
-def names_in(frame: FrameType, wanted: Container[int]) -> list[tuple[int, str]]:
-    """(id, name) of each variable of the frame whose value has one of the wanted ids."""
-    found = []
-    with locals_of(frame) as names, suppress(RuntimeError):  # a class body another thread runs
-        for name, value in names.items():
-            if id(value) in wanted:
-                found.append((id(value), name))
-    return found
-
-
-def find_in_frames(wanted: Container[int]) -> dict[int, Local]:
-    """The most telling running variable for each of the wanted ids that has one."""
-    found: dict[int, Local] = {}
-    for running in running_frames():
-        for identity, name in _names_in_function(running.frame, wanted):
-            if not name.isidentifier():
-                continue  # the compiler's own, such as `.0`, the iterator of a comprehension
-            local = describe_local(running, name)
-            rival = found.get(identity)
-            if rival is None or _telling(local) < _telling(rival):
-                found[identity] = local
-    return found
-
-
-def own_values() -> dict[int, int]:
-    """How often our own functions, on this thread's stack, hold each object: id to count."""
-    counts: dict[int, int] = {}
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None:
-        if is_own_code(frame.f_code):
-            with locals_of(frame) as names:
-                for value in names.values():
-                    counts[id(value)] = counts.get(id(value), 0) + 1
-        frame = frame.f_back
-    return counts
-
-
 def running_frames() -> list[Running]:
     """Every frame on every thread's stack, but none of ours, outermost first."""
     found: list[Running] = []
@@ -173,14 +135,6 @@ def _upwards(top: FrameType) -> Iterator[FrameType]:
 def _thread_name(identity: int) -> str:
     thread = threading._active.get(identity)  # type: ignore[attr-defined]
     return plain(attribute_of(thread, "_name")) or str(identity)
-
-
-def _names_in_function(frame: FrameType, wanted: Container[int]) -> list[tuple[int, str]]:
-    # The globals of a module are seen by the collector; going through them here would cost more
-    # than all functions together.
-    if frame.f_code.co_flags & _OPTIMIZED == 0 and frame.f_locals is frame.f_globals:
-        return []
-    return names_in(frame, wanted)
 
 
 def _is_readable(frame: FrameType) -> bool:
@@ -233,8 +187,3 @@ def describe_local(running: Running, name: str) -> Local:
         is_argument=name in code.co_varnames[:arguments],
         is_free=name in code.co_freevars,
     )
-
-
-def _telling(local: Local) -> tuple[bool, bool, bool, int]:
-    """Small is good: the user's function that made the variable, and of those the outermost."""
-    return (not is_of_the_user(local.file), local.is_free, local.is_argument, local.depth)

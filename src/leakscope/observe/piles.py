@@ -12,9 +12,8 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any, NamedTuple
 
-from leakscope.model import Frame, Holding, Link, Moment, SiteTally, Tally
+from leakscope.model import Frame, Holding, Link, LinkKind, Moment, SiteTally, Tally
 from leakscope.observe.anatomy import is_of_the_user
-from leakscope.observe.registries import REGISTRY
 
 _FRAMES = 4
 _FEWEST = 4
@@ -136,7 +135,7 @@ def _tell(
         process=process,
         kind="pile",
         path=(
-            Link(f"{pile.holder} ({name})", "cache", REGISTRY, name),
+            Link(f"{pile.holder} ({name})", "cache", LinkKind.REGISTRY, name),
             Link("[x]", pile.item, "item"),
         ),
         grows_at=0,

@@ -26,11 +26,20 @@ def render_contents(found: Sequence[HeapContents], style: Style) -> str:
     return "\n".join(lines)
 
 
+def _shared(content: Occupied) -> str:
+    """What would stay if this holder went."""
+    if content.retained_bytes is None:
+        return ""
+    others = content.bytes - content.retained_bytes
+    is_told = text.size(content.retained_bytes) != text.size(content.bytes)
+    return f", {text.size(others)} of it held by others too" if is_told else ""
+
+
 def _lines(content: Occupied, total: int, width: int) -> list[str]:
     share = text.percent(content.bytes / total) if total else ""
     what = f"{text.count(content.count)} × {content.what}" if content.count > 1 else content.what
     role = "" if content.role == "object" else f", {content.role}"
-    head = f"{text.size(content.bytes):>{_INDENT - 2}}  {what}{role}  {share}"
+    head = f"{text.size(content.bytes):>{_INDENT - 2}}  {what}{role}  {share}{_shared(content)}"
     room = max(width - _INDENT, 20)
     holder = content.holder
     if len(holder) > room:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from leakscope.heap.contents import contents_of, on_devices
-from leakscope.heap.groups import read_groups
+from leakscope.heap.contents import Content, contents_of, on_devices
+from leakscope.heap.groups import Groups, group_objects
+from leakscope.heap.retained import Retained
+from leakscope.heap.snapshot import read_snapshot
 from leakscope.model import HeapContents, Link, Occupied
 from leakscope.record.reader import Recording
 from leakscope.summarise.processes import name_processes
@@ -19,17 +21,27 @@ def contents_now(recording: Recording) -> tuple[HeapContents, ...]:
     found = []
     for process, header in last.items():
         file = Path(recording.directory, header.file)
-        groups = read_groups(file) if file.exists() else None
-        if groups is None:
+        snapshot = read_snapshot(file) if file.exists() else None
+        if snapshot is None:
             continue
-        held = tuple(
-            Occupied(one.role, one.item, words_of(one.path), one.number, one.size_bytes)
-            for one in contents_of(groups)
-        )
+        groups = group_objects(snapshot)
+        retained = Retained(snapshot)
+        held = tuple(_occupied(one, groups, retained) for one in contents_of(groups))
         total = int(groups.bytes.sum()) - on_devices(groups)
         name = names.get(process, process)
         found.append(HeapContents(name, header.at.step, header.objects, total, held))
     return tuple(found)
+
+
+def _occupied(one: Content, groups: Groups, retained: Retained) -> Occupied:
+    holders, everything = groups.nodes_in([one.group]), groups.nodes_in(one.groups)
+    alone = retained.bytes_among(holders, everything)
+    others = max(int(groups.bytes[list(one.groups)].sum()) - alone, 0)
+    holder = words_of(one.path)
+    size = one.size_bytes
+    return Occupied(
+        one.role, one.item, holder, one.number, size, retained_bytes=max(size - others, 0)
+    )
 
 
 def words_of(links: Sequence[Link]) -> str:

@@ -16,7 +16,7 @@ from time import perf_counter_ns
 from typing import Any, NamedTuple
 
 from leakscope.model import Gap
-from leakscope.observe.native_heap import HeapReader, open_native_heap
+from leakscope.observe.counters.native_heap import HeapReader, open_native_heap
 
 _TRIES_TO_TIME = 5
 _STATISTICS_BYTES = 1 << 14

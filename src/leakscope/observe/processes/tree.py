@@ -20,9 +20,9 @@ from leakscope.model import (
     Sample,
     Source,
 )
+from leakscope.observe.devices.nvml import Nvml, open_nvml
 from leakscope.observe.machine.limits import Cgroup, find_cgroup, read_meminfo
 from leakscope.observe.machine.loaded import Loading, Mapped, record_of
-from leakscope.observe.nvml import Nvml, open_nvml
 from leakscope.observe.processes.crowding import Crowds, script_of
 from leakscope.observe.processes.proc_files import (
     Found,

@@ -15,9 +15,9 @@ from operator import sub
 from time import monotonic_ns, process_time_ns
 
 from leakscope.model import Pulses
-from leakscope.observe.device_rows import DeviceRows
-from leakscope.observe.devices import Door
-from leakscope.observe.native_heap import HeapReader
+from leakscope.observe.counters.native_heap import HeapReader
+from leakscope.observe.devices.door import Door
+from leakscope.observe.devices.rows import DeviceRows
 from leakscope.record.format import delta_code
 from leakscope.record.writer import Writer, open_high
 
@@ -89,7 +89,6 @@ class Pulse:
         self.process = process
         self.source = ""
         self.spent_ns = 0
-        self.rows_taken = 0
         self.taken_ns = 0
         self.rss_bytes = self.in_use_bytes = self.blocks_count = _UNREAD
         """The last row's values, for whoever decides on a closer look; below zero: not read."""
@@ -165,7 +164,6 @@ class Pulse:
             self.devices.take(row, now_ns, self._stretch)
             ended = monotonic_ns()
         self._used = row + 1
-        self.rows_taken += 1
         age_ns = now_ns - self._started_ns if self._started_ns else 0
         flush_ns = min(max(_FLUSH_NS, age_ns // 5), _LONGEST_PAUSE_NS)
         if self._used == _ROWS or now_ns - self._opened_ns >= flush_ns:

@@ -6,7 +6,7 @@ from array import array
 from collections.abc import Callable
 from time import monotonic_ns
 
-from leakscope.observe.devices import Door
+from leakscope.observe.devices.door import Door
 
 _UNREAD = -1
 _FIRST_PAUSE, _PAUSE, _PAUSE_GROWS = 5, 300, 2

@@ -7,20 +7,14 @@ in a thread of its own, without Python.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable
 
 from leakscope.model import BACKWARD, Frame, SiteTally
-from leakscope.observe.autograd import (
-    is_tensor_type,
-    without_torch_functions,
-)
-from leakscope.observe.devices import Block, Door, Snapshot, Stack, address_of, device_of
+from leakscope.observe.devices.door import Block, Door, Snapshot, Stack
 from leakscope.record.format import storable
 
 _MOST_SITES = 16
 _MOST_FRAMES = 24
-_ITEMS_ASKED = 6
 _BY_BACKWARD: Stack = ((BACKWARD, 0, ""),)
 
 
@@ -107,15 +101,3 @@ def frames_of(stack: Stack) -> tuple[Frame, ...]:
     return tuple(Frame(storable(file), line, storable(function)) for file, line, function in stack)[
         :_MOST_FRAMES
     ]
-
-
-def sites_by_address(items: list[Any], stacks: Mapping[int, Stack]) -> tuple[SiteTally, ...]:
-    """Where the memory of these tensors was asked for, if it was in the window."""
-    tallies: dict[Stack, int] = {}
-    with without_torch_functions():
-        for item in items[:_ITEMS_ASKED]:
-            if is_tensor_type(type(item)) and device_of(item) is not None:
-                stack = stacks.get(address_of(item))
-                if stack:
-                    tallies[stack] = tallies.get(stack, 0) + 1
-    return tuple(SiteTally(frames_of(stack), count) for stack, count in tallies.items())

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping
-from types import MappingProxyType, SimpleNamespace
+from collections.abc import Callable, Iterable
+from types import SimpleNamespace
 from typing import Any, NamedTuple, Protocol
 
 _BLOCK = 512
@@ -56,16 +56,6 @@ class Snapshot(NamedTuple):
 
     def pool_bytes(self, device: str) -> int:
         return sum(pool.bytes for pool in self.pools.values() if pool.device == device)
-
-
-class Given(NamedTuple):
-    """The same as it is looked up: what lies at an address, and what a graph's pool has."""
-
-    by_address: Mapping[int, int] = MappingProxyType({})
-    by_pool: Mapping[PoolId, Pool] = MappingProxyType({})
-
-
-NOTHING_GIVEN = Given()
 
 
 class Door(Protocol):

@@ -1,0 +1,1 @@
+"""Memory of accelerators: the allocator of the framework, and the driver."""
