@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from leakscope.frameworks.torch_edges import TorchEdges
-from leakscope.heap.retained import retained_by
+from leakscope.heap.retained import Retained
 from leakscope.heap.snapshot import read_snapshot
 from leakscope.observe.heap.snapshot import Moment, take_snapshot
 
@@ -51,8 +51,9 @@ def retained(file: Path, address: int) -> tuple[int, int]:
             memory[node] += size
     nodes = np.array(snapshot.find([address]))
     assert nodes[0] >= 0
-    total = retained_by(dataclasses.replace(snapshot, bytes=memory), nodes)
-    count = retained_by(dataclasses.replace(snapshot, bytes=(memory > 0).astype(np.int64)), nodes)
+    total = Retained(dataclasses.replace(snapshot, bytes=memory)).bytes_by(nodes)
+    one_each = dataclasses.replace(snapshot, bytes=(memory > 0).astype(np.int64))
+    count = Retained(one_each).bytes_by(nodes)
     return total, count
 
 

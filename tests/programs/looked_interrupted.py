@@ -19,7 +19,7 @@ import leakscope
 
 kept = []
 MOST = 20
-DEEP = ("inquiry.py", "heap.py", "holders.py", "weigh.py", "reach.py", "leads.py", "frames.py")
+DEEP = ("snapshot.py", "roots.py", "frames.py", "anatomy.py", "python_lines.py")
 sent = 0
 
 

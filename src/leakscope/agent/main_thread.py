@@ -31,6 +31,8 @@ class MainThreadCall:
         self._is_queued = False
         self._sent_ns = 0
         self.is_under_way = False
+        self.is_followed = False
+        """A trace function would have followed the call, so it was not made."""
 
     @property
     def is_outstanding(self) -> bool:
@@ -63,7 +65,9 @@ class MainThreadCall:
         self._is_queued = False
         call, self._call = self._call, None
         # A trace function would follow us, and unbind variables that we have read.
-        if call is not None and sys.gettrace() is None and sys.getprofile() is None:
+        is_followed = sys.gettrace() is not None or sys.getprofile() is not None
+        self.is_followed |= call is not None and is_followed
+        if call is not None and not is_followed:
             self.is_under_way = MainThreadCall.is_busy = True
             try:
                 call()

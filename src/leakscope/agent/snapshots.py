@@ -58,6 +58,7 @@ _ENOUGH_VISIBLE = 0.5
 """Share of the growth that snapshots must see, or reclaim tests are tried at the end."""
 _PATIENCE_NS = 500_000_000
 """How long to wait for the main thread to take a snapshot itself."""
+_FOLLOWED = "a debugger, coverage or a profiler follows the main thread line by line"
 _START_UP_PAUSE_NS = 1_000_000_000
 _main_thread = MainThreadCall()
 
@@ -90,7 +91,7 @@ class Snapshots:
         self._device_sites: DeviceWindow | None = None
         self._importing = Importing()
         self._started_up_ns = 0
-        self._has_told_sources = self._has_stepped = False
+        self._has_told_sources = self._has_stepped = self._has_told_tracing = False
         self.door: Door | None = None
         """To the devices, once the framework that has them is there."""
         self._main_thread = _main_thread
@@ -142,6 +143,9 @@ class Snapshots:
         if source == _CLOCK and not is_main_thread():
             act = guarded(partial(self._act, action, step), "heap snapshots", self._gap)
             self._main_thread.send(act)
+            if self._main_thread.is_followed and not self._has_told_tracing:
+                self._has_told_tracing = True
+                self._gap(Gap("heap snapshots", _FOLLOWED))
         else:
             self._act(action, step)
 
@@ -408,7 +412,7 @@ class Snapshots:
 
     def try_remedies(self) -> None:
         """At the end: what gives back memory that no snapshot explains?"""
-        if self._schedule.snapshots:
+        if self._schedule.snapshots > 1:
             is_puzzled = self._visible < _ENOUGH_VISIBLE
         else:
             is_puzzled = self._schedule.risen_bytes >= _PUZZLING_BYTES

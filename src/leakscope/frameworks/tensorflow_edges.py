@@ -222,12 +222,14 @@ def _is_asynchronous(executors: list[Any]) -> bool:
 def _is_running(function: Any) -> bool:
     """Is any thread within this function?"""
     code = getattr(function, "__code__", None)
-    for frame in list(sys._current_frames().values()):
-        at: FrameType | None = frame
-        while at is not None:
-            if at.f_code is code:
-                return True
-            at = at.f_back
+    return any(_is_within(frame, code) for frame in sys._current_frames().values())
+
+
+def _is_within(frame: FrameType | None, code: Any) -> bool:
+    while frame is not None:
+        if frame.f_code is code:
+            return True
+        frame = frame.f_back
     return False
 
 

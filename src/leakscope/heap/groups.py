@@ -103,11 +103,11 @@ class Groups:
         label = int(self.labels[group])
         return role_of(label), self.names[name_of(label)]
 
-    def nodes_in(self, groups: Iterable[int]) -> Numbers:
+    def nodes_in(self, groups: Iterable[int]) -> Indices:
         """The objects of some groups."""
         wanted = np.zeros(len(self), np.bool_)
         wanted[list(groups)] = True
-        found: Numbers = self.members.nodes[wanted[self.members.groups]]
+        found: Indices = self.members.nodes[wanted[self.members.groups]]
         return found
 
     def kind(self, group: int) -> HeapType:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from leakscope.heap.arrays import AnyArray, Booleans, Numbers
+from leakscope.heap.arrays import AnyArray, Booleans
 from leakscope.heap.reach import Reach
 from leakscope.heap.roots import find_roots
 from leakscope.heap.snapshot import HeapSnapshot
@@ -28,7 +28,7 @@ class Retained:
         """Bytes that no root leads to but through these nodes, their own included."""
         return int(self._snapshot.bytes[self._only_by(nodes)].sum())
 
-    def bytes_among(self, nodes: AnyArray, wanted: Numbers) -> int:
+    def bytes_among(self, nodes: AnyArray, wanted: AnyArray) -> int:
         """The same of the wanted objects only."""
         return int(self._snapshot.bytes[wanted[self._only_by(nodes)[wanted]]].sum())
 
