@@ -32,7 +32,8 @@ layers: $(READY)
 	$(BIN)/lint-imports
 
 tests: $(READY) browser
-	$(BIN)/python -m pytest -n 2 --dist worksteal -q
+	$(BIN)/python -m pytest -n 2 --dist worksteal -q tests/observe/heap  # whole heaps, without torch in them
+	$(BIN)/python -m pytest -n 2 --dist worksteal -q --ignore tests/observe/heap
 
 # The HTML report is tested in a real browser. Where none can be installed those tests are skipped,
 # and say so.

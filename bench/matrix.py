@@ -68,6 +68,16 @@ class Said:
     """Those of its findings in their order, then those of its notes, each once."""
     trouble: str = ""
     """Why there is no answer."""
+    verdict: str = ""
+
+    @property
+    def is_silent(self) -> bool:
+        """It found too little to name anything, and said so."""
+        return not self.rules and self.verdict in ("unknown", "growing")
+
+    @property
+    def is_alarm(self) -> bool:
+        return bool(self.rules) or self.verdict in ("leak", "growing")
 
     @property
     def shown(self) -> str:
@@ -144,7 +154,8 @@ def run(entry: Entry, variant: str) -> Said:
 def said_in(report: dict[str, Any]) -> Said:
     findings = [str(one["rule"]) for one in report["findings"]]
     notes = sorted(str(one["rule"]) for one in report["harmless"])
-    return Said(tuple(dict.fromkeys([*findings, *notes])))
+    rules = tuple(dict.fromkeys([*findings, *notes]))
+    return Said(rules, verdict=str(report["verdict"]))
 
 
 def row_of(entry: Entry, reports: Path | None = None) -> Row:

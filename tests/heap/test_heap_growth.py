@@ -10,8 +10,10 @@ from heap_builder import HERE, LIBRARY, Heap
 
 from leakscope.heap.groups import Groups, read_groups
 from leakscope.heap.growth import Growing, Growth, find_growth
+from leakscope.heap.holdings import holdings_of
 from leakscope.heap.links import say
 from leakscope.heap.unreached import HIDDEN_CYCLE
+from leakscope.model import Moment, Snapshot
 from leakscope.record.snapshot_file import EdgeRole, ExtraEdge, ExtraNode, OtherRoot
 
 Build = Callable[[Heap, int], None]
@@ -49,6 +51,26 @@ def holder_of(one: Growing) -> list[str]:
 
 
 # ── what grows ──
+
+
+def test_memory_of_unknown_size_is_counted(tmp_path: Path) -> None:
+    """Breaks when a graph whose native bytes nobody can tell is not told with what keeps it."""
+
+    def build(heap: Heap, step: int) -> None:
+        graphs = [heap.add("FuncGraph", 64) for _ in range(step)]
+        for graph in graphs:
+            heap.extra_nodes.append(ExtraNode(graph + 8, "FuncGraph", 0, "", "opaque"))
+            heap.extra_edges.append(ExtraEdge(graph, graph + 8, EdgeRole.STORAGE))
+        heap.module("__main__", HERE, kept=heap.items("list", *graphs))
+
+    snapshots(tmp_path, build)
+    files = [tmp_path / f"{number}.heap" for number in (1, 2, 3)]
+    headers = [
+        Snapshot(Moment(0, step, step), "1", number, "growth", "api", "", 1, 1, 1)
+        for number, step in enumerate(STEPS, 1)
+    ]
+    [holding] = holdings_of(files, headers)
+    assert holding.opaque == {"FuncGraph": 1.0}
 
 
 def test_items_of_a_list(tmp_path: Path) -> None:

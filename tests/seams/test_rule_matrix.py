@@ -16,12 +16,8 @@ import matrix
 from leakscope.explain.catalogue import load_catalogue
 
 _IS_WHOLE = os.environ.get("LEAKSCOPE_MATRIX") == "whole"
-"""The repaired programs, and those that are no rule's own, take three times as long again: `make
-matrix` runs them too. Without them the golden file has what they said when it was last measured."""
-
-_TRIES = 4
-"""On a machine with more to do than it can, a run of two seconds may get no look. A rule that
-speaks where it should not is no matter of tries."""
+"""Those that are no rule's own take twice as long again: `make matrix` runs them too. Without them
+the golden file has what they said when it was last measured."""
 
 PAIRS = {pair.name: pair for pair in matrix.pairs()}
 OTHERS = {entry.name: entry for entry in matrix.entries() if entry.rule is None}
@@ -39,14 +35,18 @@ def _run(entry: matrix.Entry, variant: str) -> matrix.Said:
 @pytest.mark.parametrize("name", PAIRS)
 def test_a_rule_speaks_about_its_own_program_only(name: str) -> None:
     pair = PAIRS[name]
-    for _ in range(_TRIES):
+    leaky = _run(pair, "leaky")
+    if leaky.is_silent:  # it says that a longer run is needed: on a busy machine that may be
         leaky = _run(pair, "leaky")
-        assert {*leaky.rules} <= pair.expected
-        if pair.rule in leaky.rules:
-            break
     assert pair.rule in leaky.rules
-    if _IS_WHOLE:
-        assert not _run(pair, "fixed").rules
+    assert {*leaky.rules} <= pair.expected
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("name", PAIRS)
+def test_a_repaired_program_is_no_alarm(name: str) -> None:
+    fixed = _run(PAIRS[name], "fixed")
+    assert not fixed.is_alarm, fixed
 
 
 @pytest.mark.torch
@@ -55,7 +55,7 @@ def test_a_rule_speaks_about_its_own_program_only(name: str) -> None:
 def test_every_other_rule_is_silent(name: str) -> None:
     entry = OTHERS[name]
     assert {*_run(entry, "leaky").rules} <= entry.expected
-    assert not _run(entry, "fixed").rules
+    assert not _run(entry, "fixed").is_alarm
 
 
 def test_every_rule_has_one_program_of_its_own() -> None:

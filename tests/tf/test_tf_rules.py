@@ -13,9 +13,6 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "bench"))
 import matrix
 
 _IS_WHOLE = os.environ.get("LEAKSCOPE_MATRIX") == "whole"
-_TRIES = 3
-"""On a machine with more to do than it can, a run of a few seconds may get no look."""
-
 PAIRS = {pair.name: pair for pair in matrix.pairs(matrix.ZOO_TF)}
 _NO_LEAKS = {pair.rule for pair in PAIRS.values() if (pair.rule or "").startswith("LS0")}
 
@@ -32,16 +29,19 @@ _ALWAYS = (
 @pytest.mark.parametrize("name", PAIRS if _IS_WHOLE else _ALWAYS)
 def test_a_rule_speaks_about_its_own_program_only(name: str) -> None:
     pair = PAIRS[name]
-    for _ in range(_TRIES):
+    leaky = matrix.run(pair, "leaky")
+    if leaky.is_silent:  # it says that a longer run is needed: on a busy machine that may be
         leaky = matrix.run(pair, "leaky")
-        assert not leaky.trouble
-        # Of a leak, what is said first; notes about the frameworks' pools may stand below it.
-        spoken = {*(leaky.rules if pair.rule in _NO_LEAKS else leaky.rules[:1])}
-        if pair.rule in spoken and spoken <= pair.expected:
-            break
+    assert not leaky.trouble
+    # Of a leak, what is said first; notes about the frameworks' pools may stand below it.
+    spoken = {*(leaky.rules if pair.rule in _NO_LEAKS else leaky.rules[:1])}
     assert pair.rule in leaky.rules
     assert spoken <= pair.expected
-    if _IS_WHOLE:
-        fixed = matrix.run(pair, "fixed")
-        assert not fixed.trouble
-        assert pair.rule not in fixed.rules
+
+
+@pytest.mark.parametrize("name", PAIRS if _IS_WHOLE else _ALWAYS)
+def test_a_repaired_program_is_no_alarm(name: str) -> None:
+    fixed = matrix.run(PAIRS[name], "fixed")
+    assert not fixed.trouble
+    assert PAIRS[name].rule not in fixed.rules
+    assert fixed.verdict in ("steady", "unknown")

@@ -11,18 +11,17 @@ from running import LEAKSCOPE, PROGRAMS, Watched, environment, run_watched
 
 _FOLDS = Path(__file__).parents[2] / "zoo" / "tf" / "cross-validation-folds"
 _ENV = {"TF_CPP_MIN_LOG_LEVEL": "3"}
-_TRIES = 5
-"""On a machine with more to do than it can, a run of a few seconds may get no look."""
 
 
 def _until_explained(program: Path, cwd: Path, rules: set[str]) -> Watched:
-    for attempt in range(_TRIES):
+    for attempt in range(2):  # on a busy machine the first may be too short, and say so
         place = cwd / str(attempt)
         place.mkdir()
         ran = run_watched([program], place, env=_ENV)
         assert ran.status == 0, ran.seen
-        if rules <= set(_findings(ran)):
+        if ran.report["verdict"] not in (Outcome.UNKNOWN.value, Outcome.GROWING.value):
             break
+    assert rules <= set(_findings(ran))
     return ran
 
 
@@ -31,12 +30,13 @@ def _findings(ran: Watched) -> dict[str, dict[str, Any]]:
 
 
 def test_models_in_a_list_are_told_from_what_the_framework_keeps(tmp_path: Path) -> None:
-    """Breaks when the list is lost beside the registry, which grows with every model, too."""
-    ran = _until_explained(PROGRAMS / "tf_models_kept.py", tmp_path, {"LS902", "LS905"})
+    """Breaks when the list is lost beside the registry, which grows with every model, too. What
+    both lead to is told of the list: it is the program's."""
+    ran = _until_explained(PROGRAMS / "tf_models_kept.py", tmp_path, {"LS905"})
     assert ran.report["verdict"] == Outcome.LEAK.value
-    kept, registry = _findings(ran)["LS905"], _findings(ran)["LS902"]
+    kept = ran.report["findings"][0]
+    assert kept["rule"] == "LS905"
     assert "models" in " ".join(map(str, kept["holder"]))
-    assert "gradient registry" in " ".join(map(str, registry["holder"]))
     assert any("fit() was called" in note for note in ran.report["notes"])
 
 

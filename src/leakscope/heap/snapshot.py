@@ -317,7 +317,9 @@ def _payload(
     kinds = np.concatenate([np.zeros(len(arrays.addresses), np.int32), extra_kinds])
     sizes = [node.bytes for node in meta.extra_nodes]
     total = np.concatenate([arrays.data_bytes(), np.array(sizes, np.int64)])
-    counts = (nodes >= 0) & (total > 0)
+    # A node without bytes stands for memory whose size nobody can tell.
+    is_told = np.concatenate([arrays.data_bytes() > 0, np.ones(len(extra_nodes), np.bool_)])
+    counts = (nodes >= 0) & is_told
     return Payload(nodes[counts], kinds[counts].astype(np.int32), total[counts]), list(numbers)
 
 

@@ -40,7 +40,7 @@ def gradient_registry_keeps_graphs(case: Case) -> bool:
     it.
     """
     return any(
-        link.via == "TensorFlow's gradient registry"
-        or (link.type == "Registry" and link.name == "gradient_registry")
+        link.type in ("Registry", "TensorFlow's gradient registry")
+        and link.name == "gradient_registry"
         for link in case.above
     )
