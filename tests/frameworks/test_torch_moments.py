@@ -47,7 +47,10 @@ GROUPS = {
 REFUSED = {
     "jit_trace": {"torch.jit.trace is recording"},
     "compile_interrupted": {"torch.compile is running this code"},
-    "backward_elsewhere": {"another thread runs a backward pass"},
+    "backward_elsewhere": {
+        "another thread runs a backward pass",
+        "another thread drops a gradient",
+    },
 }
 """At these moments a look would do harm. At all others it may be taken."""
 
@@ -80,7 +83,9 @@ def test_a_program_that_is_looked_at_computes_the_same(group: str) -> None:
         name = result["name"]
         assert result["same"] == int(_TIMES), result
         assert result["new_warnings"] == [], result
-        assert set(result["refused"]) == REFUSED.get(name, set()), result
+        refused, expected = set(result["refused"]), REFUSED.get(name, set())
+        assert refused <= expected, result
+        assert bool(refused) == bool(expected), result
         assert result["taken"] > 0 or name in _NEVER_SAFE, result
 
 

@@ -550,6 +550,7 @@ class _Reading:
             return 0
         if device is not None:
             size = rounded(storage.bytes)
+            self._extras.device_addresses.add(storage.data)
             self._extras.add_node(address, _STORAGE_NAME, size, part=part, device=device)
             return address
         if storage.is_in_shared_memory and part == TENSORS:

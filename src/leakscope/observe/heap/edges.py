@@ -23,6 +23,8 @@ class Extras:
         self.skipped: dict[str, str] = {}
         self.sites: dict[int, tuple[tuple[str, int, str], ...]] = {}
         """By address: the lines (file, line, function) that made an object, innermost first."""
+        self.device_addresses: set[int] = set()
+        """Where memory on devices begins, as the allocator has it."""
 
     def add_node(
         self, address: int, type_name: str, size: int, *, part: str, device: str = ""

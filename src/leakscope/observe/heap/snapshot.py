@@ -102,13 +102,12 @@ def _write(
     _write_all(descriptor, write_chunk("meta", _encode(meta)))
     _write_all(descriptor, write_chunk("end", b""))
     on_host = sum(node.bytes for node in extras.nodes.values() if not node.device)
-    on_devices = [node for node in extras.nodes.values() if node.device]
     return Taken(
         walked.objects,
         walked.edges,
         walked.bytes + on_host,
-        sum(node.bytes for node in on_devices),
-        frozenset(node.address for node in on_devices),
+        sum(node.bytes for node in extras.nodes.values() if node.device),
+        frozenset(extras.device_addresses),
         0,
         extras.skipped,
     )
