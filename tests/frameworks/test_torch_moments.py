@@ -54,6 +54,9 @@ REFUSED = {
 }
 """At these moments a look would do harm. At all others it may be taken."""
 
+_MAY_BE_REFUSED = {"traced_elsewhere": REFUSED["backward_elsewhere"]}
+"""Another thread may be at such a moment, or not."""
+
 _NEVER_SAFE = ("compile_interrupted",)
 """Not looked at in between."""
 
@@ -84,8 +87,8 @@ def test_a_program_that_is_looked_at_computes_the_same(group: str) -> None:
         assert result["same"] == int(_TIMES), result
         assert result["new_warnings"] == [], result
         refused, expected = set(result["refused"]), REFUSED.get(name, set())
-        assert refused <= expected, result
-        assert bool(refused) == bool(expected), result
+        assert refused <= expected | _MAY_BE_REFUSED.get(name, set()), result
+        assert bool(refused) >= bool(expected), result
         assert result["taken"] > 0 or name in _NEVER_SAFE, result
 
 
