@@ -37,6 +37,12 @@ class Budget:
     def allows(self, cost_ns: float, now_ns: int, more_credit_s: float = 0.0) -> bool:
         return cost_ns <= self.left_ns(now_ns) + more_credit_s * 1e9 * self.share
 
+    def owes(self, cost_ns: float, now_ns: int) -> bool:
+        """May one of the few looks be taken without which there is no answer? Whatever was spent
+        before, if it is no dearer than the credit: a heap that is large from the start, because of
+        what is imported, does not make a leak less of one."""
+        return cost_ns <= self.credit_s * 1e9 * self.share or self.allows(cost_ns, now_ns)
+
     def begin_anew(self) -> None:
         """The program begins to step: it does not pay for looks at what it built before. Of ten
         programs on a GPU four had a model that took seconds to build, and no look was left for

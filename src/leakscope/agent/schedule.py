@@ -49,7 +49,7 @@ _NATIVE_NS = 120_000_000.0
 _NATIVE_CREDIT_S = 40.0
 """Allowance for native windows, which come only if nothing else has explained the growth."""
 _SNAPSHOTS_OWED = 3
-"""With fewer, growth by path says nothing: these are paid from the allowance."""
+"""With fewer, growth by path says nothing: these are owed to every program that grows."""
 _MOST_SNAPSHOTS = 12
 
 
@@ -105,7 +105,7 @@ class Schedule:
         if self._next is Action.NATIVE_END or (self._next is Action.SNAPSHOT and self.is_tracing):
             return self._next if step >= self._at_step else None  # never leave a window open
         if self.snapshots == 0:
-            if is_completed and self.grows and self._budget.allows(3 * self.price_ns, now_ns):
+            if is_completed and self.grows and self._budget.owes(self.price_ns, now_ns):
                 return Action.SNAPSHOT
             return self._account_due(now_ns)
         if not self.grows or step < self._at_step or not self._may_go_on(now_ns):
@@ -195,7 +195,7 @@ class Schedule:
         if self.snapshots >= _MOST_SNAPSHOTS:
             return False
         if self.snapshots < _SNAPSHOTS_OWED:
-            return self._budget.allows(self.price_ns, now_ns, self._budget.credit_s)
+            return self._budget.owes(self.price_ns, now_ns)
         return self._budget.allows(self.price_ns, now_ns, -self._budget.credit_s / 2)
 
     def _has_come_up(self, step: int) -> bool:
