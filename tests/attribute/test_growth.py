@@ -132,18 +132,6 @@ def test_native_memory_that_piles_up_over_a_longer_window_is_evidence(tmp_path: 
     assert (finding.site.line, finding.rule) == (5, "LS601")
 
 
-@pytest.mark.parametrize(("blocks", "rules"), [(3.0, ["LS505"]), (0.3, []), (0.0, ["LS601"])])
-def test_objects_that_the_program_froze_are_not_called_native(
-    tmp_path: Path, blocks: float, rules: list[str]
-) -> None:
-    """Breaks when dropped objects are said to be nobody's, or when a leak of native code is put
-    down to a program's one call of gc.freeze."""
-    maker = recording(tmp_path).steps(200, in_use=line(30 * KIB), blocks=line(blocks, 100_000))
-    maker.looked(20, 60, line(30 * KIB), frozen=50_000).source(PROGRAM)
-    report = analyse(windows(maker, (5, 3, 9, 30 * KIB)).done())
-    assert [finding.rule for finding in report.findings] == rules
-
-
 def test_what_a_step_has_in_flight_is_no_leak(tmp_path: Path) -> None:
     """Breaks when gradients that are alive at the end of every window are blamed."""
     report = analyse(windows(growing(tmp_path), (5, 6, 6, 100 * KIB)).done())

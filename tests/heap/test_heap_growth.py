@@ -13,7 +13,7 @@ from leakscope.heap.growth import Growing, Growth, find_growth
 from leakscope.heap.holdings import holdings_of
 from leakscope.heap.links import say
 from leakscope.heap.unreached import HIDDEN_CYCLE
-from leakscope.model import Moment, Snapshot
+from leakscope.model import Holding, HoldingKind, Moment, Snapshot
 from leakscope.record.snapshot_file import EdgeRole, ExtraEdge, ExtraNode, OtherRoot
 
 Build = Callable[[Heap, int], None]
@@ -63,14 +63,48 @@ def test_memory_of_unknown_size_is_counted(tmp_path: Path) -> None:
             heap.extra_edges.append(ExtraEdge(graph, graph + 8, EdgeRole.STORAGE))
         heap.module("__main__", HERE, kept=heap.items("list", *graphs))
 
+    [holding] = _holdings(tmp_path, build)
+    assert holding.opaque == {"FuncGraph": 1.0}
+
+
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [
+        ((1, 0, 0), HoldingKind.GARBAGE),
+        ((0, 0, 0), HoldingKind.CYCLE),
+        ((1, 500, 500), HoldingKind.GARBAGE),
+        ((1, 500, 900), HoldingKind.FROZEN),
+    ],
+)
+def test_garbage_that_no_collection_reaches(
+    tmp_path: Path, values: tuple[int, int, int], kind: HoldingKind
+) -> None:
+    """Breaks when garbage that was frozen, or that nobody collects, is said to go by itself."""
+
+    def build(heap: Heap, step: int) -> None:
+        for _ in range(step):
+            one = heap.instance("Node", 500)
+            heap.refer(one, heap.instance("Node", 500, parent=one), EdgeRole.ATTRIBUTE, "child")
+
+    is_on, first, last = values
+    found = _holdings(
+        tmp_path,
+        build,
+        [{"gc_enabled": is_on, "frozen_count": count} for count in (first, first, last)],
+    )
+    assert {one.kind for one in found} == {kind}
+
+
+def _holdings(
+    tmp_path: Path, build: Build, values: Sequence[dict[str, int]] = ({}, {}, {})
+) -> list[Holding]:
     snapshots(tmp_path, build)
     files = [tmp_path / f"{number}.heap" for number in (1, 2, 3)]
     headers = [
-        Snapshot(Moment(0, step, step), "1", number, "growth", "api", "", 1, 1, 1)
-        for number, step in enumerate(STEPS, 1)
+        Snapshot(Moment(0, step, step), "1", number, "growth", "api", "", 1, 1, 1, known)
+        for number, (step, known) in enumerate(zip(STEPS, values, strict=True), 1)
     ]
-    [holding] = holdings_of(files, headers)
-    assert holding.opaque == {"FuncGraph": 1.0}
+    return holdings_of(files, headers)
 
 
 def test_items_of_a_list(tmp_path: Path) -> None:

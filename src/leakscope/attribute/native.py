@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import msgspec
-
 from leakscope.attribute.fingerprint import fingerprint
 from leakscope.attribute.places import site_of
 from leakscope.attribute.suspect import Suspect
@@ -13,20 +11,12 @@ from leakscope.model import DEVICE_TOOL, Holding, HoldingKind, Link, SiteTally, 
 from leakscope.record.reader import Recording
 
 FROZEN = HoldingKind.FROZEN
-_FROZEN_BY_PYTHON = 1_000
-"""Objects that Python itself may have frozen at its start."""
 _WINDOWS_AGREEING = 2
 _FEWEST_A_STEP = 0.2
 """Blocks a step: fewer than one in five steps is what a step has in flight, or a pool's refill."""
 _FAR_ABOVE = 4.0
 """Times what memory grows by: a line that leaves more behind in every step of both windows, while
 memory does not rise by it, has it freed later."""
-_OF_NATIVE_BLOCKS = 0.5
-"""An object of Python's is a block or more of its own beside the native memory that it owns. One
-program that freezes has 1.5 and more; no other value was tried."""
-_HARDLY_ANY = 0.1
-"""Between the two it is not known whose it is: in one run of four, beside another program on two
-cores, frozen objects were told as native memory. A choice."""
 _MANY_OBJECTS = 10.0
 """From here on the native blocks are what Python's objects have outside of its arenas, such as the
 table of a long list."""
@@ -60,11 +50,6 @@ def native_suspects(
         if 0 < rate <= _FAR_ABOVE * measured and count >= _FEWEST_A_STEP:
             found.append(_native_suspect(long, after[line], rate, count, measured, sources))
     beside = _objects_beside(recording, process, windows, found)
-    # No collector sees frozen objects, and neither does a look.
-    if _freezes(recording, process):
-        if beside >= _OF_NATIVE_BLOCKS:
-            return [_frozen(suspect) for suspect in found]
-        return found if beside < _HARDLY_ANY else []
     return [] if beside >= _MANY_OBJECTS else found
 
 
@@ -86,21 +71,6 @@ def _objects_beside(
     grown = [(part[-1][1] - part[0][1]) / (part[-1][0] - part[0][0]) for part in parts if part[1:]]
     native = sum(one.count_per_step for one in found)
     return min(grown, default=0.0) / native if native > 0 else 0.0
-
-
-def _freezes(recording: Recording, process: str) -> bool:
-    """Does the program itself use gc.freeze?"""
-    return any(
-        one.values.get("frozen_count", 0) > _FROZEN_BY_PYTHON
-        for one in recording.snapshots
-        if one.process == process
-    )
-
-
-def _frozen(suspect: Suspect) -> Suspect:
-    link = Link("frozen by gc.freeze", "Python objects", "garbage", name="gc.freeze")
-    holding = msgspec.structs.replace(suspect.holding, kind=FROZEN, path=(link,), item="object")
-    return suspect._replace(holding=holding, fingerprint=fingerprint((link,), 0, FROZEN))
 
 
 def _lines_of(window: Window, sources: Mapping[str, str]) -> dict[tuple[str, int], SiteTally]:

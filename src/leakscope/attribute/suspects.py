@@ -241,8 +241,10 @@ def _how(holding: Holding, named: Link) -> str:
     """What the statement that keeps it looks like, for the search in the source."""
     if named.kind == LinkKind.CACHE:
         return "cache"
-    if holding.kind in (HoldingKind.GRAPH, HoldingKind.CYCLE):
-        return holding.kind
+    if holding.kind == HoldingKind.GRAPH:
+        return "graph"
+    if holding.kind in (HoldingKind.CYCLE, HoldingKind.FROZEN):
+        return "cycle"
     if holding.kind == HoldingKind.SHARED_PAGES:
         return "preloaded"
     names = [link.name for link in holding.path[: holding.grows_at + 1]]

@@ -14,6 +14,7 @@ from leakscope.heap.cycles import links_around
 from leakscope.heap.groups import Groups, levels_of, read_groups
 from leakscope.heap.growth import Growing, Growth, find_growth
 from leakscope.heap.links import Said, links_of, say
+from leakscope.heap.measure import CYCLE
 from leakscope.heap.merge import path_of
 from leakscope.heap.unreached import HIDDEN_CYCLE
 from leakscope.model import (
@@ -50,7 +51,7 @@ def holdings_of(files: Sequence[Path], headers: Sequence[Snapshot]) -> list[Hold
     growth = _growth(stamps)
     if growth is None:
         return []
-    return [_holding(one, headers[-1], files[-1]) for one in growth.growing]
+    return [_holding(one, headers, files[-1]) for one in growth.growing]
 
 
 @lru_cache(maxsize=4)
@@ -66,10 +67,11 @@ def _growth(stamps: tuple[tuple[str, int], ...]) -> Growth | None:
     return find_growth(found, steps) if len(found) > 1 else None
 
 
-def _holding(growing: Growing, last: Snapshot, file: Path) -> Holding:
+def _holding(growing: Growing, headers: Sequence[Snapshot], file: Path) -> Holding:
+    last = headers[-1]
     said = say(growing)
-    kind = _kind(growing, said, last)
-    if kind in (HoldingKind.GARBAGE, HoldingKind.CYCLE) and growing.addresses:
+    kind = _kind(growing, said, headers)
+    if growing.kind == CYCLE and growing.addresses:
         said = _with_cycle(said, links_around(file, growing.addresses[0]))
     is_one = kind is HoldingKind.ARRAY
     more = growing.bytes_grown if is_one else max(growing.items_grown, 1)
@@ -115,9 +117,14 @@ def _other_graphs(growing: Growing) -> tuple[tuple[Link, ...], ...]:
     return tuple(found)
 
 
-def _kind(growing: Growing, said: Said, last: Snapshot) -> HoldingKind:
-    if growing.kind == "cycle":
-        is_on = last.values.get("gc_enabled", 1)
+def _kind(growing: Growing, said: Said, headers: Sequence[Snapshot]) -> HoldingKind:
+    if growing.kind == CYCLE:
+        before, after = (
+            header.values.get("frozen_count", 0) for header in (headers[0], headers[-1])
+        )
+        if after - before >= max(growing.items_grown, 1):
+            return HoldingKind.FROZEN  # by the program, which put it out of the collector's reach
+        is_on = headers[-1].values.get("gc_enabled", 1)
         return HoldingKind.GARBAGE if is_on else HoldingKind.CYCLE
     if said.path[0].via == HIDDEN_CYCLE:
         return HoldingKind.GRADIENT_CYCLE
