@@ -1155,7 +1155,7 @@ static inline uint64_t shallow_bytes(const TypeInfo *info, PyObject *o)
     }
     bytes += info->head_bytes;
 #if AT_LEAST(13)
-    if (info->sizing == SIZE_CLASS && !(((PyTypeObject *)o)->tp_flags & Py_TPFLAGS_HEAPTYPE))
+    if (info->shape == CLASS && !(((PyTypeObject *)o)->tp_flags & Py_TPFLAGS_HEAPTYPE))
         bytes -= info->head_bytes; /* a static class has no header */
 #endif
     if (info->inline_values)
@@ -1715,6 +1715,11 @@ static void put_hidden_references(Walk *w, const TypeInfo *info, PyObject *o)
             if (target)
                 put_edge(w, (uintptr_t)target, info->members[i].label);
         }
+#if AT_LEAST(13)
+    /* An instance with inline attributes owns the dict that was asked for, and does not visit it. */
+    if (info->inline_values && inline_values(info, o) && instance_dict(info, o))
+        put_edge(w, (uintptr_t)instance_dict(info, o), ROLE(NAMESPACE));
+#endif
     if (info->shape == FUNCTION)
         put_function_shortcuts(w, o);
     if (info->shape == CLASS)
