@@ -62,10 +62,10 @@ bench-tf: $(READY_TF)
 matrix: $(READY)
 	LEAKSCOPE_MATRIX=whole $(BIN)/python -m pytest -n 2 --dist worksteal -q tests/seams/test_rule_matrix.py
 
-# Figures for docs/cost.md and docs/accuracy.md, measured on this machine.
+# Figures for docs/cost.md and docs/accuracy-judge.md, measured on this machine.
 bench: $(READY)
 	$(BIN)/pip install --quiet -c constraints.txt -e '.[bench]'
-	$(BIN)/python bench/judge_lab.py --series 1000 --seed 8000 --markdown docs/accuracy.md
+	$(BIN)/python bench/judge_lab.py --series 1000 --seed 8000 --markdown docs/accuracy-judge.md
 	$(BIN)/python bench/zoo.py --markdown docs/accuracy-zoo.md
 	$(BIN)/python bench/cost.py --markdown docs/cost.md
 	$(BIN)/python bench/lines.py --markdown docs/lines-cost.md

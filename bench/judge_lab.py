@@ -6,7 +6,7 @@ coverage of the interval. Seeds below 4000 were used or looked at while the thre
 were chosen; published figures come from seeds from 4000 on.
 
     python bench/judge_lab.py --series 250 --seed 11 --n 60 120
-    python bench/judge_lab.py --series 200 --seed 4000 --markdown docs/accuracy.md
+    python bench/judge_lab.py --series 200 --seed 4000 --markdown docs/accuracy-judge.md
 """
 
 from __future__ import annotations
