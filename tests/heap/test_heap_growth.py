@@ -53,6 +53,26 @@ def holder_of(one: Growing) -> list[str]:
 # ── what grows ──
 
 
+def test_the_way_to_a_container_may_change(tmp_path: Path) -> None:
+    """Breaks when a list that a coroutine has is lost because the coroutine runs at one snapshot
+    and waits in a task at the next."""
+
+    def build(heap: Heap, step: int) -> None:
+        history = heap.add("list", 56)
+        broker = heap.instance("Broker", 64, history=history)
+        for _ in range(step):
+            heap.refer(history, heap.add("Record", 500))
+        if step == STEPS[1]:
+            task = heap.instance("Task", 80, broker=broker)
+            heap.module("asyncio", LIBRARY, tasks=heap.items("list", task))
+        else:
+            heap.local(broker, "broker", "main")
+
+    growing = only(growth_of(tmp_path, build))
+    assert growing.counts == ((10, 10), (20, 20), (30, 30))
+    assert holder_of(growing)[-1] == ".history"
+
+
 def test_memory_of_unknown_size_is_counted(tmp_path: Path) -> None:
     """Breaks when a graph whose native bytes nobody can tell is not told with what keeps it."""
 

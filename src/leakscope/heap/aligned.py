@@ -12,6 +12,7 @@ from leakscope.heap.arrays import AnyArray, Booleans, Indices, Numbers, Words
 from leakscope.heap.groups import Groups, identify, levels_of
 from leakscope.heap.labels import roles_of
 from leakscope.heap.merge import path_of
+from leakscope.heap.moved import follow_members
 from leakscope.heap.see_through import Part
 from leakscope.model import LinkKind
 
@@ -24,7 +25,12 @@ class Aligned:
 
     def __init__(self, snapshots: Sequence[Groups]) -> None:
         self.snapshots = list(snapshots)
-        identities = np.concatenate(_identities(snapshots))
+        *before, last_ids = _identities(snapshots)
+        moved = [
+            follow_members(groups, own, snapshots[-1], last_ids)
+            for groups, own in zip(snapshots[:-1], before, strict=True)
+        ]
+        identities = np.concatenate([*moved, last_ids])
         found, inverse = np.unique(identities, return_inverse=True)
         size = len(found)
         ends = np.cumsum([len(groups) for groups in snapshots])

@@ -246,9 +246,14 @@ def identify(parents: Indices, steps: Words) -> Words:
     """A hash of each group's path."""
     identities = np.zeros(len(parents), np.uint64)
     for level in levels_of(parents):
-        mixed = (identities[parents[level]] ^ steps[level]) * np.uint64(_PRIME)
-        identities[level] = mixed ^ (mixed >> np.uint64(_SHIFT))
+        identities[level] = mix(identities[parents[level]], steps[level])
     return identities
+
+
+def mix(above: Words, steps: Words) -> Words:
+    """A hash of paths, from those of the groups above and the steps from there."""
+    mixed: Words = (above ^ steps) * np.uint64(_PRIME)
+    return mixed ^ (mixed >> np.uint64(_SHIFT))
 
 
 def levels_of(parents: Indices) -> list[Numbers]:
