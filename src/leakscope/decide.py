@@ -3,8 +3,9 @@
 numbers    snapshots                                          outcome
 grows      holders without a limit keep half of it or more    LEAK
 grows      garbage that the collector will free is half       STEADY
+grows      by less than 1 KiB a step, and keeps numbers       STEADY
 grows      anything else                                      GROWING
-undecided  a holder grew in every snapshot, evenly            LEAK
+undecided  a holder grew in every snapshot, and still does    LEAK
 steady     the same, more slowly than the numbers can show    LEAK
 otherwise                                                     as the numbers say
 """
@@ -28,10 +29,12 @@ _PROVEN_SHARE = 0.5
 """Of the growth: holders must keep so much of it before it is called a leak."""
 _FEWEST_SNAPSHOTS = 3
 """In which a holder must have grown each time, where the numbers do not show growth themselves."""
-_EVEN = 2.0
-"""The fastest and the slowest stretch between snapshots differ by no more than this factor."""
+_SLOWED = 2.0
+"""Growth that has slowed down by more than this factor, from its average to the last stretch, may
+come to rest: what fills up does, and what follows records (a logarithm, looked at at doublings)."""
 _SMALLEST_RATE = 1024.0
 """Bytes per step: a slower holder is a history that people mean to keep."""
+_NUMBERS = ("float", "int", "bool", "complex")
 _SMALLEST_TOTAL = float(256 << 10)
 """Bytes over the snapshots, likewise."""
 
@@ -55,6 +58,8 @@ def decide(
 def _decided(account: Account, explained: Explained) -> Account:
     verdict = account.verdict
     if verdict.outcome is Outcome.GROWING:
+        if (history := _history(explained)) and verdict.bytes_per_step.value < _SMALLEST_RATE:
+            return _with(account, _meant_to_be_kept(verdict, history))
         if _kept_share(explained) >= _PROVEN_SHARE:
             return _with(account, replace(verdict, outcome=Outcome.LEAK))
         if _garbage_share(explained) >= _PROVEN_SHARE:
@@ -75,6 +80,19 @@ def _kept_share(explained: Explained) -> float:
     )
 
 
+def _history(explained: Explained) -> list[Suspect]:
+    """What keeps plain numbers, if that is most of what is known to be kept: losses, scores and
+    rates of the steps, which people mean to keep (decisions/0006)."""
+    kept = [
+        one
+        for one in explained.suspects
+        if not one.is_bounded and one.holding.kind != HoldingKind.GARBAGE
+    ]
+    numbers = [one for one in kept if one.holding.item in _NUMBERS]
+    share = sum(one.share for one in numbers)
+    return numbers if share >= _PROVEN_SHARE * max(sum(one.share for one in kept), 1e-9) else []
+
+
 def _garbage_share(explained: Explained) -> float:
     return sum(
         suspect.share
@@ -84,7 +102,8 @@ def _garbage_share(explained: Explained) -> float:
 
 
 def _is_certain(suspect: Suspect, verdict: Verdict) -> bool:
-    """Has it grown in every snapshot, evenly, by enough, and more slowly than the numbers show?"""
+    """Has it grown in every snapshot until late in the run, by enough, without slowing down, and
+    by less than the numbers show?"""
     holding = suspect.holding
     if suspect.is_bounded or holding.kind == HoldingKind.GARBAGE or suspect.named is None:
         return False
@@ -93,11 +112,13 @@ def _is_certain(suspect: Suspect, verdict: Verdict) -> bool:
         for (since, before), (step, after) in pairwise(holding.sizes)
         if step > since
     ]
-    if len(rates) + 1 < _FEWEST_SNAPSHOTS or min(rates) <= 0 or max(rates) > _EVEN * min(rates):
+    if len(rates) + 1 < _FEWEST_SNAPSHOTS or min(rates) <= 0:
         return False
     rate, total = rate_of(suspect), holding.sizes[-1][1] - holding.sizes[0][1]
-    if rate < _SMALLEST_RATE or total < _SMALLEST_TOTAL:
+    if rate < _SMALLEST_RATE or total < _SMALLEST_TOTAL or rates[-1] * _SLOWED < rate:
         return False
+    if 2 * holding.sizes[-1][0] < verdict.to_step:
+        return False  # nothing was seen of the second half
     is_open = verdict.outcome is Outcome.UNKNOWN
     return is_open or rate < verdict.smallest_visible_bytes_per_step
 
@@ -110,12 +131,13 @@ def rate_of(suspect: Suspect) -> float:
 
 def _seen_to_grow(verdict: Verdict, certain: list[Suspect]) -> Verdict:
     largest = max(certain, key=rate_of)
-    counts, rate = largest.holding.counts, sum(map(rate_of, certain))
-    (first, before), (last, after) = counts[0], counts[-1]
+    sizes, rate = largest.holding.sizes, sum(map(rate_of, certain))
+    (first, before), (last, after) = sizes[0], sizes[-1]
     name = largest.named.name if largest.named is not None else largest.holding.path[-1].type
     because = (
-        f"`{name}` grew in every snapshot: {before:,} items at step {first:,}, {after:,} at step "
-        f"{last:,}. The samples are too noisy to show {text.size(rate)} per step."
+        f"`{name}` grew in every snapshot: {text.size(before)} at step {first:,}, "
+        f"{text.size(after)} at step {last:,}. The samples are too noisy to show {text.size(rate)} "
+        "per step."
     )
     return replace(
         verdict,
@@ -126,6 +148,17 @@ def _seen_to_grow(verdict: Verdict, certain: list[Suspect]) -> Verdict:
         from_step=float(first),
         grown_bytes=rate * max(verdict.to_step - first, 1.0),
     )
+
+
+def _meant_to_be_kept(verdict: Verdict, history: list[Suspect]) -> Verdict:
+    largest = max(history, key=rate_of)
+    name = largest.named.name if largest.named is not None else largest.holding.path[-1].type
+    each = text.count(largest.count_per_step)
+    because = (
+        f"Memory grows by {text.size(verdict.bytes_per_step.value)} per step: `{name}` keeps "
+        f"{each} numbers with each of them, a history that is too small to matter here."
+    )
+    return replace(verdict, outcome=Outcome.STEADY, because=because)
 
 
 def _collected_later(verdict: Verdict, explained: Explained) -> Verdict:
