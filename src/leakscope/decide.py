@@ -36,7 +36,7 @@ _SMALLEST_RATE = 1024.0
 """Bytes per step: a slower holder is a history that people mean to keep."""
 _NUMBERS = ("float", "int", "bool", "complex")
 _SMALLEST_TOTAL = float(256 << 10)
-"""Bytes over the snapshots, likewise."""
+"""Bytes from the first snapshot to the end of the run, likewise (decisions/0006)."""
 
 
 def decide(
@@ -114,7 +114,8 @@ def _is_certain(suspect: Suspect, verdict: Verdict) -> bool:
     ]
     if len(rates) + 1 < _FEWEST_SNAPSHOTS or min(rates) <= 0:
         return False
-    rate, total = rate_of(suspect), holding.sizes[-1][1] - holding.sizes[0][1]
+    rate = rate_of(suspect)
+    total = rate * (verdict.to_step - holding.sizes[0][0])
     if rate < _SMALLEST_RATE or total < _SMALLEST_TOTAL or rates[-1] * _SLOWED < rate:
         return False
     if 2 * holding.sizes[-1][0] < verdict.to_step:
