@@ -244,14 +244,13 @@ class Maker:
         part: str = "tensors",
         blocks: tuple[float, float] = (0.0, 0.0),
         below: tuple[Link, ...] = (),
-        item: str = "Tensor [4] float32",
     ) -> Maker:
         """A list that grows under this name in `fit()`, as the last look saw it; or something in
         it, which is reached by the links `below`."""
         path = (
             Link(f"local {name} in fit()", "list", "local", name, file, "fit", 9),
             *below,
-            Link("[x]", item, "item"),
+            Link("[x]", "Tensor [4] float32", "item"),
         )
         counts = counts or ((first, int(first * per_step)), (last, int(last * per_step)))
         self._writer(pid).append(
@@ -261,7 +260,7 @@ class Maker:
                 kind,
                 path,
                 len(below),
-                item,
+                "Tensor [4] float32",
                 counts,
                 each,
                 parts={part: each},

@@ -57,26 +57,6 @@ def test_a_holder_with_a_size_limit_proves_nothing(tmp_path: Path) -> None:
     assert analyse(maker.done()).verdict is Outcome.GROWING
 
 
-@pytest.mark.parametrize(
-    ("item", "per_step", "outcome"),
-    [
-        ("float", 600.0, Outcome.STEADY),
-        ("float", 2.0 * KIB, Outcome.LEAK),
-        ("Record", 600.0, Outcome.LEAK),
-    ],
-)
-def test_a_history_of_numbers_is_meant_to_be_kept(
-    tmp_path: Path, item: str, per_step: float, outcome: Outcome
-) -> None:
-    """Breaks when the losses of all steps are called a leak, or anything else is a history."""
-    maker = recording(tmp_path).steps(5000, in_use=line(per_step), blocks=flat(1000))
-    maker = maker.looked(2000, 4000, line(per_step)).source(PROGRAM)
-    maker = maker.holds("kept", 10.0, per_step / 10, first=2000, last=4000, item=item)
-    report = analyse(maker.done())
-    assert report.verdict is outcome
-    assert ("a history" in report.because) == (outcome is Outcome.STEADY)
-
-
 def test_garbage_that_waits_for_the_collector_is_no_growth(tmp_path: Path) -> None:
     """Breaks when objects in reference cycles, which the next full collection frees, are a leak."""
     maker = growing(tmp_path).holds("kept", 1.0, 29 * KIB, kind=HoldingKind.GARBAGE)

@@ -3,7 +3,6 @@
 numbers    snapshots                                          outcome
 grows      holders without a limit keep half of it or more    LEAK
 grows      garbage that the collector will free is half       STEADY
-grows      by less than 1 KiB a step, and keeps numbers       STEADY
 grows      anything else                                      GROWING
 undecided  a holder grew in every snapshot, and still does    LEAK
 steady     the same, more slowly than the numbers can show    LEAK
@@ -34,7 +33,6 @@ _SLOWED = 2.0
 come to rest: what fills up does, and what follows records (a logarithm, looked at at doublings)."""
 _SMALLEST_RATE = 1024.0
 """Bytes per step: a slower holder is a history that people mean to keep."""
-_NUMBERS = ("float", "int", "bool", "complex")
 _SMALLEST_TOTAL = float(256 << 10)
 """Bytes from the first snapshot to the end of the run, likewise (decisions/0006)."""
 
@@ -58,8 +56,6 @@ def decide(
 def _decided(account: Account, explained: Explained) -> Account:
     verdict = account.verdict
     if verdict.outcome is Outcome.GROWING:
-        if (history := _history(explained)) and verdict.bytes_per_step.value < _SMALLEST_RATE:
-            return _with(account, _meant_to_be_kept(verdict, history))
         if _kept_share(explained) >= _PROVEN_SHARE:
             return _with(account, replace(verdict, outcome=Outcome.LEAK))
         if _garbage_share(explained) >= _PROVEN_SHARE:
@@ -78,19 +74,6 @@ def _kept_share(explained: Explained) -> float:
         for suspect in explained.suspects
         if not suspect.is_bounded and suspect.holding.kind != HoldingKind.GARBAGE
     )
-
-
-def _history(explained: Explained) -> list[Suspect]:
-    """What keeps plain numbers, if that is most of what is known to be kept: losses, scores and
-    rates of the steps, which people mean to keep (decisions/0006)."""
-    kept = [
-        one
-        for one in explained.suspects
-        if not one.is_bounded and one.holding.kind != HoldingKind.GARBAGE
-    ]
-    numbers = [one for one in kept if one.holding.item in _NUMBERS]
-    share = sum(one.share for one in numbers)
-    return numbers if share >= _PROVEN_SHARE * max(sum(one.share for one in kept), 1e-9) else []
 
 
 def _garbage_share(explained: Explained) -> float:
@@ -137,8 +120,8 @@ def _seen_to_grow(verdict: Verdict, certain: list[Suspect]) -> Verdict:
     name = largest.named.name if largest.named is not None else largest.holding.path[-1].type
     because = (
         f"`{name}` grew in every snapshot: {text.size(before)} at step {first:,}, "
-        f"{text.size(after)} at step {last:,}. The samples are too noisy to show {text.size(rate)} "
-        "per step."
+        f"{text.size(after)} at step {last:,}. The samples alone do not show "
+        f"{text.size(rate)} per step."
     )
     return replace(
         verdict,
@@ -149,17 +132,6 @@ def _seen_to_grow(verdict: Verdict, certain: list[Suspect]) -> Verdict:
         from_step=float(first),
         grown_bytes=rate * max(verdict.to_step - first, 1.0),
     )
-
-
-def _meant_to_be_kept(verdict: Verdict, history: list[Suspect]) -> Verdict:
-    largest = max(history, key=rate_of)
-    name = largest.named.name if largest.named is not None else largest.holding.path[-1].type
-    each = text.count(largest.count_per_step)
-    because = (
-        f"Memory grows by {text.size(verdict.bytes_per_step.value)} per step: `{name}` keeps "
-        f"{each} numbers with each of them, a history that is too small to matter here."
-    )
-    return replace(verdict, outcome=Outcome.STEADY, because=because)
 
 
 def _collected_later(verdict: Verdict, explained: Explained) -> Verdict:

@@ -39,25 +39,6 @@ def has_capacity_guard(sources: Mapping[str, str], link: Link) -> Site | None:
     return None
 
 
-def _takes_out(reference: Reference) -> bool:
-    up = reference.module.parent.get(reference.node)
-    return _guard(reference) is not None or _removes(reference.node, up, reference.module)
-
-
-def _begins_anew(reference: Reference) -> bool:
-    """`N = []` anywhere but where it is first made: in a loop, in another method, or in a function
-    that says `global N`. `rows, self.rows = self.rows, []` is one too."""
-    module, node = reference.module, reference.node
-    if not isinstance(node, ast.Name | ast.Attribute) or isinstance(node.ctx, ast.Load):
-        return False
-    function = module.scope_of[node].function
-    if isinstance(node, ast.Attribute):
-        return function is None or function.qualname.rpartition(".")[2] not in SETUP
-    if function is not None and _says_global(function.node, node.id):
-        return True
-    return _is_in_loop(node, module)
-
-
 def _says_global(function: ast.AST, name: str) -> bool:
     return any(
         isinstance(one, ast.Global | ast.Nonlocal) and name in one.names

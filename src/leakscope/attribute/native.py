@@ -7,10 +7,9 @@ from collections.abc import Mapping
 from leakscope.attribute.fingerprint import fingerprint
 from leakscope.attribute.places import site_of
 from leakscope.attribute.suspect import Suspect
-from leakscope.model import DEVICE_TOOL, Holding, HoldingKind, Link, SiteTally, Window
+from leakscope.model import DEVICE_TOOL, Holding, Link, SiteTally, Window
 from leakscope.record.reader import Recording
 
-FROZEN = HoldingKind.FROZEN
 _WINDOWS_AGREEING = 2
 _FEWEST_A_STEP = 0.2
 """Blocks a step: fewer than one in five steps is what a step has in flight, or a pool's refill."""
